@@ -286,8 +286,9 @@ function compareDomain({ domain, rows }, repeats) {
     cluster: trajectory,
   }));
   const difference = clusteredEstimate(observations);
-  const split =
-    difference.se === undefined ? {} : { split: splitVariance(difference.se, samplingOf([base, candidate])) };
+  // Every generation was judged once.
+  const sampling = samplingOf([base, candidate].map((side) => side.map((row) => row.map((value) => [value]))));
+  const split = difference.se === undefined ? {} : { split: splitVariance(difference.se ** 2, sampling) };
   const moved = observations.filter(({ value }) => value !== 0).length;
   const total = { difference, ...NO_LEVELS, wins: moved, losses: moved, ...split };
   const whole = { rows: rows.length, compared: rows.length, coverage: 1, missing: { base: 0, candidate: 0 } };

@@ -62,7 +62,7 @@ export const command = defineCommand({
       without_hash: unchecked,
       resampling: { draws: settings.draws, seed: settings.seed, unit: 'trajectory' },
     };
-    print(document, () => agreementText(found, lookOf(settings, io)), settings, io);
+    print(document, () => agreementText(agreementOfPeople(found), lookOf(settings, io)), settings, io);
     return EXIT.done;
   },
 });

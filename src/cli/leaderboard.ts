@@ -47,14 +47,13 @@ export const command = defineCommand({
       dimensions: option.flag('add the five dimensions, each a mean over domains'),
       measure: option.text('NAME', 'what is shown of runs without ratings (default: what their mode leads with)'),
       format: option.choice(keysOf(FORMATS), FORMAT_HELP),
-      unofficial: option.flag('with --format hf: scores of another judge, rubric pack or protocol too, which it says'),
       output: option.text('FILE', 'write it to a file instead of stdout', { short: 'o' }),
       open: OPEN,
     }),
     ...EXPLAIN,
   },
   async run(settings, io) {
-    const { unofficial, output } = settings;
+    const { output } = settings;
     const format = formatOf(settings, FORMATS);
     const page = format === 'html' ? output : undefined;
     requirePageName(page, '--output', settings);
@@ -69,7 +68,7 @@ export const command = defineCommand({
       const board = boardOf(shown, { ...settings, measureOf }, tiesOf(known, measureOf));
       await heedStop(io);
       const look = lookOf({ ...settings, color: settings.color && output === undefined }, io);
-      await deliver(await FORMATS[format].print(board, { ...look, unofficial }), settings, io);
+      await deliver(await FORMATS[format].print(board, look), settings, io);
       const link = page && (await pageLink(page, settings, io));
       if (link !== undefined && !settings.quiet) io.stderr.write(`open: ${link}\n`);
       return EXIT.done;

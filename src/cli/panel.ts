@@ -6,7 +6,7 @@ import { keysOf } from '../core/groups.js';
 import { shellLine, shownPath } from '../core/printable.js';
 import { lookOf } from '../core/terminal.js';
 import { joinMembers, readMembers, writePanel } from '../judge/panel.js';
-import { panelText } from '../report/agreement.js';
+import { agreementOfPanel, agreementText } from '../report/agreement.js';
 import { print } from '../results/output.js';
 import { defineCommand, option, programName } from '../settings/command.js';
 import { COMBINATIONS } from '../stats/agreement/panel.js';
@@ -40,7 +40,12 @@ export const command = defineCommand({
     const document = { schema: 'awb.panel/1', exit_code: exitCode, output: path, ...joined.panel };
     const next = `${programName(io)} ${shellLine(['score', '--predictions', shownPath(path, io)])}`;
     const ending = `written: ${shownPath(path, io)}\nnext: ${next}\n`;
-    print(document, () => `${panelText(joined.panel, lookOf(settings, io))}\n${ending}`, settings, io);
+    print(
+      document,
+      () => `${agreementText(agreementOfPanel(joined.panel), lookOf(settings, io))}\n${ending}`,
+      settings,
+      io,
+    );
     return exitCode;
   },
 });

@@ -2,7 +2,7 @@
 // of known pairs, the truth or another row's truth); and which is nearer to the truth, the prediction or another file's.
 
 import { createHash } from 'node:crypto';
-import type { JudgePrompt } from '../benchmark/prompts.js';
+import { type JudgePrompt, loadJudgePrompt } from '../benchmark/prompts.js';
 import { present } from '../core/errors.js';
 import { type JudgementRecord, measured, unmeasured, withoutPrediction } from '../core/judgement.js';
 import { isModelCaused } from '../core/points.js';
@@ -27,8 +27,8 @@ export const turing: Mode<readonly [Choice, ...Choice[]]> = {
   },
   lead: 'taken_for_real',
   words: { one: 'measure', many: 'measures', of: 'of prediction beside truth' },
-  async open({ prompt }) {
-    const told = await present(prompt)('turing');
+  async open() {
+    const told = await loadJudgePrompt('turing');
     /** Whether the truth is shown first: a coin that falls the same way for the same row in every run. */
     const isTruthFirst = ({ sample }: Subject, pair: string) =>
       present(createHash('sha256').update(`${pair} ${sample.key}`).digest()[0]) % 2 === 1;
@@ -68,11 +68,11 @@ export const reference: Mode<readonly [Choice, Choice]> = {
   measures: { win_rate: { range: [0, 100], better: 'larger' } },
   lead: 'win_rate',
   words: { one: 'measure', many: 'measures', of: 'of prediction against reference' },
-  async open({ prompt, reference: known }) {
-    const told = await present(prompt)('reference');
+  async open({ reference: known }) {
+    const told = await loadJudgePrompt('reference');
     return {
       name: 'reference',
-      identity: { reference: await present(known)(), prompt: told.fingerprint.slice(0, 12), frame: CHOICE },
+      identity: { reference: present(known), prompt: told.fingerprint.slice(0, 12), frame: CHOICE },
       parts(subject) {
         const [own, other] = bothOf(subject);
         const { sample } = subject;

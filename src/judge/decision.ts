@@ -1,6 +1,13 @@
 // The mode `decision`: does an agent do after the predicted observation what it does after the true one?
 
-import type { AgentAction } from '../benchmark/actions/agent-action.js';
+import { type AgentAction, readAction, sameAction, screenOf } from '../benchmark/actions/agent-action.js';
+import {
+  agentMessages,
+  agentSystemPrompt,
+  describedTools,
+  partsOfPrompt,
+} from '../benchmark/actions/agent-dialogue.js';
+import { loadAgentPrompts } from '../benchmark/prompts.js';
 import { AGREEMENT } from '../core/equivalence.js';
 import { present } from '../core/errors.js';
 import { measured, unmeasured } from '../core/judgement.js';
@@ -34,11 +41,8 @@ export const decision: Mode<Answers> = {
   },
   lead: AGREEMENT.predicted,
   words: { one: 'measure', many: 'measures', of: "of an agent's next actions" },
-  async open({ agentPrompts }) {
-    // Whoever only asks what the mode declares does not load it.
-    const { readAction, sameAction, screenOf } = await import('../benchmark/actions/agent-action.js');
-    const dialogue = await import('../benchmark/actions/agent-dialogue.js');
-    const prompts = await present(agentPrompts)();
+  async open({ agentFolder }) {
+    const prompts = await loadAgentPrompts(agentFolder);
     return {
       name: 'decision',
       identity: { prompts: prompts.fingerprint.slice(0, 12), frame: AGENT_QUESTION },
@@ -49,7 +53,7 @@ export const decision: Mode<Answers> = {
       parts({ sample, gen, beside }) {
         const system = present(prompts.prompt(sample.domain));
         const part = (observation: string, place = ''): Part<AgentAnswer> => ({
-          request: () => ({ messages: agentQuestion(dialogue, system, sample, observation) }),
+          request: () => ({ messages: agentQuestion(system, sample, observation) }),
           read({ content }: ModelReply) {
             // What was cut off behind a whole action does not matter.
             const read = readAction(sample.domain, content);
@@ -91,13 +95,7 @@ export const decision: Mode<Answers> = {
  * @param prompt how to act in the domain
  * @param observation what the environment is said to have answered to the sample's action
  */
-function agentQuestion(
-  dialogue: typeof import('../benchmark/actions/agent-dialogue.js'),
-  prompt: string,
-  sample: Sample,
-  observation: string,
-): ChatMessage[] {
-  const { agentMessages, agentSystemPrompt, describedTools, partsOfPrompt } = dialogue;
+function agentQuestion(prompt: string, sample: Sample, observation: string): ChatMessage[] {
   const earlier = earlierTurns(sample).map((turn) => ({ ...partsOfPrompt(turn.prompt), observation: turn.response }));
   const turns = [...earlier, { ...partsOfPrompt(actionOf(sample)), observation }];
   const system = agentSystemPrompt(prompt, describedTools(sample.systemPrompt));

@@ -251,7 +251,8 @@ export async function chooseFile(
 ) {
   const stored = await judgingsIn(dir);
   const labelled = names.label === undefined ? undefined : fileOfLabel(names.label);
-  const begun = stored.filter(isBegun);
+  // The manifest of a killed run counts what was there before the run: only a run that was stopped in order is believed.
+  const begun = stored.filter(({ manifest }) => manifest.state !== 'stopped' || manifest.counts.ok > 0);
   const isSame = ({ manifest }: StoredJudging) =>
     fingerprintOf(identity(manifest)) === fingerprintOf(manifest.identity);
   const own = begun.find(({ name }) => name === labelled) ?? stored.find(isSame);
@@ -287,11 +288,6 @@ async function judgingsIn(dir: string) {
 function fileOfLabel(label: string): string {
   const fit = label.replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[-.]+|[-.]+$/g, '');
   return `${FIRST}.${fit || 'judging'}`;
-}
-
-/** The manifest of a killed run counts what was there before the run: only a run that was stopped in order is believed. */
-function isBegun({ manifest }: StoredJudging): boolean {
-  return manifest.state !== 'stopped' || manifest.counts.ok > 0;
 }
 
 /**

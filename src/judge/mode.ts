@@ -1,6 +1,5 @@
 // What a judge mode is: what it needs, what it asks about a prediction, how it reads replies, and what it makes of them.
 
-import type { DomainPrompts, JudgePrompt } from '../benchmark/prompts.js';
 import type { JsonObject } from '../core/json.js';
 import type { JudgementRecord, NoJudgement } from '../core/judgement.js';
 import type { Measure, MeasureWords } from '../core/measures.js';
@@ -55,12 +54,10 @@ export interface Given {
   readonly sees?: Sight;
   /** Reads the rubric pack. */
   rubrics(): Promise<RubricPack>;
-  /** Reads the bundled prompt of a mode; absent where only modes with rubrics can be chosen, as is `reference`. */
-  prompt?(mode: string): Promise<JudgePrompt>;
-  /** Reads the bundled prompts of agents. */
-  agentPrompts?(): Promise<DomainPrompts>;
+  /** A folder of prompts for agents beside the bundled ones. */
+  readonly agentFolder?: string | undefined;
   /** What the predictions of --reference are known by. */
-  reference?(): Promise<string>;
+  readonly reference?: string | undefined;
 }
 
 /** A mode at work: how the predictions of one run are judged. */

@@ -50,11 +50,6 @@ function declaredBy({ measures, lead, words }: Measuring): (readonly [string, Me
   return Object.entries(measures).map(([name, measure]) => [name, { ...shared, ...measure, leads: name === lead }]);
 }
 
-/** The measure that stands for the runs of a mode, where it declares one. */
-export function leadOf(mode: string): string | undefined {
-  return modeOf(mode)?.lead;
-}
-
 /** Whether a mode's records rate the dimensions; else they hold measures alone. A mode of a later version is taken to rate them. */
 export function ratesDimensions(mode: string): boolean {
   return modeOf(mode)?.rates ?? true;
@@ -71,6 +66,7 @@ export function askedWord(mode: string): 'judge' | 'agent' {
   return modeOf(mode)?.asksAgent === true ? 'agent' : 'judge';
 }
 
-function modeOf(mode: string): Measuring | undefined {
+/** What is known of the runs of a mode; undefined for one of a later version. */
+export function modeOf(mode: string): Measuring | undefined {
   return Object.hasOwn(MEASURING, mode) ? MEASURING[mode] : undefined;
 }

@@ -10,9 +10,8 @@ import {
   type PredictionFile,
   type PredictionRef,
 } from '../benchmark/predictions.js';
-import { loadAgentPrompts, loadJudgePrompt } from '../benchmark/prompts.js';
 import { loadRubricPack } from '../benchmark/rubric-pack.js';
-import { badData, inputMissing, present, UserError } from '../core/errors.js';
+import { badData, inputMissing, UserError } from '../core/errors.js';
 import { groupBy, keysOf } from '../core/groups.js';
 import { MOST_JUDGEMENTS } from '../core/judgement.js';
 import { counted } from '../core/printable.js';
@@ -120,28 +119,22 @@ export async function openJudging(
     '--recheck draws its rows itself, and --ids names some; to have these judged once more, leave --recheck out and name a new --output-dir',
   );
   refuseIf(
-    !comparesFiles && reference !== undefined,
-    `--reference belongs to --mode reference, and ${name} has no use for it; leave one out`,
-  );
-  refuseIf(
     comparesFiles && reference === predictions,
     '--reference names the very file of --predictions; name the predictions of another world model',
   );
-  refuseIf(
-    judgeSees !== 'history' && !mode.judgesWithoutTruth,
-    `--judge-sees rollout shows a judge no truth, and ${name} needs one; leave --judge-sees out, or take --mode rubric`,
-  );
-  refuseIf(
-    domainPrompts !== undefined && mode.asksAgent !== true,
-    `--domain-prompts says how an agent acts, and ${name} asks none; leave it out, or give --mode decision`,
-  );
+  const ofOneMode = [
+    ['--reference', 'reference', reference !== undefined && !comparesFiles],
+    ['--judge-sees rollout', 'rubric', judgeSees !== 'history' && !mode.judgesWithoutTruth],
+    ['--domain-prompts', 'decision', domainPrompts !== undefined && !mode.asksAgent],
+  ] as const;
+  for (const [flag, home, isAstray] of ofOneMode) {
+    refuseIf(isAstray, `${flag} belongs to --mode ${home}, and ${name} has no use for it; leave one out`);
+  }
   return openMode(mode, settings, io, {
     sees: judgeSees,
-    prompt: loadJudgePrompt,
     // A folder of the user's prompts keeps those of agents in a folder of its own.
-    agentPrompts: () =>
-      loadAgentPrompts(domainPrompts === undefined ? undefined : join(resolve(io.cwd, domainPrompts), 'agent')),
-    reference: () => referenceIdentity(present(reference)),
+    agentFolder: domainPrompts === undefined ? undefined : join(resolve(io.cwd, domainPrompts), 'agent'),
+    reference: reference === undefined ? undefined : await referenceIdentity(reference),
   });
 }
 

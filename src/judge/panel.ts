@@ -29,7 +29,6 @@ import { toolVersion } from '../settings/command.js';
 import {
   combinedRating,
   type Offsets,
-  offsetsDocument,
   offsetsOf,
   type PanelDocument,
   type PanelJudge,
@@ -186,7 +185,7 @@ export function joinMembers(members: readonly Member[], rule: PanelRule) {
     model_caused: caused,
     missing: failed.length - caused,
     not_judged: rows.length - ratings.length - failed.length,
-    offsets: rule.quorum === undefined ? null : offsetsDocument(offsets),
+    offsets: rule.quorum === undefined ? null : offsets,
     agreement: panelAgreement(rateable, RESAMPLING),
   };
   return { rows, panel };

@@ -1,6 +1,7 @@
 // The mode `rubric`: a judge rates five dimensions under a rubric pack; and the messages that put a prediction to it.
 
 import { previousState } from '../benchmark/baselines.js';
+import { invitesConfusion } from '../benchmark/suspicion.js';
 import { equalRuns } from '../core/difference-runs.js';
 import { badData, EXIT, UserError } from '../core/errors.js';
 import { FACTS_VERSION } from '../core/facts.js';
@@ -10,8 +11,9 @@ import { pythonStrip, readPrediction, withIndent, withoutMarker } from '../core/
 import { type OptionalSlot, optionalSlots, type RubricPack, readTemplate, type TemplateSlot } from '../core/rubric.js';
 import { actionOf, earlierTurns, groundTruthOf, textsOf } from '../core/turn.js';
 import type { ChatMessage, Sample, Verdict } from '../core/types.js';
-import { framed, framedHistory, unusedMark } from './answer-mark.js';
+import { answerMark, askingForMark, framed, framedHistory, unusedMark } from './answer-mark.js';
 import type { Mode, Part, VerdictReading } from './mode.js';
+import { readOfficialVerdict, readStrictVerdict, SCHEMA_VERSION, STRICT_VERSION, verdictFormat } from './verdicts.js';
 
 const RECALL = { one: 'recall of determined facts', many: 'shares of determined facts that were met' };
 const FOUND = { one: 'share of quotes found', many: 'shares of quotes in checklists that truth or prediction holds' };
@@ -27,10 +29,6 @@ export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
     [QUOTES_FOUND]: { range: [0, 100], better: 'neither', words: FOUND },
   },
   async open({ verdicts: wanted, rubrics, holdsReplies = false, sees = 'history' }) {
-    // Whoever only asks what the mode declares does not load it.
-    const { readOfficialVerdict, readStrictVerdict, ...form } = await import('./verdicts.js');
-    const { answerMark, askingForMark } = await import('./answer-mark.js');
-    const { invitesConfusion } = await import('../benchmark/suspicion.js');
     const pack = sees === 'history' ? await rubrics() : withoutTruth(await rubrics());
     const verdicts = readingFor(pack, wanted);
     const isStrict = verdicts === 'strict';
@@ -42,10 +40,10 @@ export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
         rubrics: { name: pack.name, fingerprint: pack.fingerprint, ...messageVersions(pack) },
         verdicts,
         ...(sees === 'history' ? {} : { sees }),
-        ...(isStrict && { reading: form.STRICT_VERSION }),
-        ...(isHeld && { verdict_schema: form.SCHEMA_VERSION }),
+        ...(isStrict && { reading: STRICT_VERSION }),
+        ...(isHeld && { verdict_schema: SCHEMA_VERSION }),
       },
-      ...(isHeld && { replyForm: form.verdictFormat(pack, isStrict) }),
+      ...(isHeld && { replyForm: verdictFormat(pack, isStrict) }),
       refusal: (domain) =>
         pack.systemPrompt(domain) === undefined
           ? `the rubric pack ${pack.name} has no prompt for the domain "${domain}", only for ${pack.domains.join(', ')}; add one, or name another pack with --rubrics`

@@ -32,9 +32,8 @@ export function agreementOfPeople(found: PeopleAgreement): Agreement {
   };
 }
 
-/** The same as text that ends in a line feed. */
-export function agreementText(found: PeopleAgreement, look: Look): string {
-  const { sentences, tables, notes } = agreementOfPeople(found);
+/** How judges agree, as text that ends in a line feed. */
+export function agreementText({ sentences, tables, notes }: Agreement, look: Look): string {
   const text = (line: string) => wrapped(line, look.columns);
   const [headline = [], ...others] = sentences.map(text);
   return blocksText([
@@ -106,13 +105,6 @@ const NAME_COLUMNS = 40;
 /** A panel of judges: what it rated, how its judges differ, and how far they agree. */
 export function agreementOfPanel(panel: PanelDocument): Agreement {
   return { sentences: sentencesOf(panel), tables: [judgeTable(panel), agreementTable(panel.agreement)], notes: [] };
-}
-
-/** The same as text that ends in a line feed. */
-export function panelText(panel: PanelDocument, look: Look): string {
-  const { sentences, tables } = agreementOfPanel(panel);
-  const lines = sentences.flatMap((sentence) => wrapped(sentence, look.columns));
-  return `${lines.join('\n')}\n\n${tables.map((table) => terminal(table, look)).join('\n')}`;
 }
 
 function sentencesOf(panel: PanelDocument): string[] {

@@ -54,10 +54,10 @@ export function costTable(
     return spending === undefined || isFree(spending.total) ? [] : [{ who: names[who], spending }];
   });
   if (asked.length === 0) return undefined;
-  const lines = asked.map(({ who, spending }) => [
-    costRow(who, spending.total),
-    ...(byDomain ? domainRows(spending) : []),
-  ]);
+  const lines = asked.map(({ who, spending: { total, domains } }) => {
+    const ordered = byDomain ? [...domains].sort(([a], [b]) => inTableOrder(a, b)) : [];
+    return [costRow(who, total), ...ordered.map(([domain, cost]) => costRow(`  ${domainName(domain)}`, cost))];
+  });
   return {
     columns: columnsOf('<Tokens, Prompt, Cached, Output, Reasoning|Reason., Cost'),
     groups: byDomain ? lines : [lines.flat()],
@@ -68,11 +68,6 @@ export function costTable(
 /** Whether nobody was asked. */
 function isFree({ rows, unpriced, usd }: Cost): boolean {
   return rows === 0 && unpriced === 0 && (usd ?? 0) === 0;
-}
-
-function domainRows({ domains }: Spending): string[][] {
-  const ordered = [...domains].sort(([a], [b]) => inTableOrder(a, b));
-  return ordered.map(([domain, cost]) => costRow(`  ${domainName(domain)}`, cost));
 }
 
 function costRow(name: string, cost: Cost): string[] {

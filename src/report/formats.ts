@@ -19,12 +19,6 @@ import {
 import { csvText, latexText, markdownTable, markdownText } from './markup.js';
 import { TRUST, trustDocument } from './trust.js';
 
-/** What formats need to know beside the leaderboard. */
-interface BoardLook extends Look {
-  /** Whether figures of another judge or rubric pack may go into a file for the official data set. */
-  readonly unofficial: boolean;
-}
-
 /** A leaderboard in each format of text; a page is one more. Whatever its texts hold, they stay text. */
 export const TEXT_FORMATS = {
   terminal: { endings: [], print: terminalBoard },
@@ -35,8 +29,8 @@ export const TEXT_FORMATS = {
     endings: ['.tex'],
     print: ({ blocks }) => `% needs \\usepackage{booktabs}\n${blocks.map(latexBlock).join('\n')}`,
   },
-  hf: { endings: ['.yaml', '.yml'], print: (board, { unofficial }) => huggingFaceBoard(board, unofficial) },
-} satisfies Record<string, OutputFormat<Leaderboard, BoardLook>>;
+  hf: { endings: ['.yaml', '.yml'], print: huggingFaceBoard },
+} satisfies Record<string, OutputFormat<Leaderboard, Look>>;
 
 /** Some columns of a block as a table: its own runs, then the published rows; what stands out is marked. */
 function tableOf({ columns, rows }: Block, footnotes: readonly string[], shown = [...columns.keys()]): MarkedTable {
@@ -122,10 +116,9 @@ const DATASET = 'Qwen/AgentWorldBench';
  * The scores of one run as a file for `.eval_results/` in the model's repository: a list of entries with `dataset.id`,
  * `dataset.task_id`, `value`, `date` and `notes` (https://huggingface.co/docs/hub/eval-results). The tasks are named here as the
  * domains are, and `overall`, since the data set declares none. The values are official figures, as are those that others publish.
- * @throws UserError (2) where there is not exactly one run with scores, and where it was not judged as published ones, unless
- * `unofficial` allows that; the file then says so.
+ * @throws UserError (2) where there is not exactly one run with scores, and where it was not judged as published ones.
  */
-function huggingFaceBoard(board: Leaderboard, unofficial: boolean): string {
+function huggingFaceBoard(board: Leaderboard): string {
   const rows = board.blocks.flatMap((block) =>
     block.rows.filter((row) => row.run !== undefined && block.measure === undefined).map((row) => ({ block, row })),
   );
@@ -135,20 +128,17 @@ function huggingFaceBoard(board: Leaderboard, unofficial: boolean): string {
     throw new UserError(`--format hf writes the scores of one run, and ${found}; choose one with --run`);
   }
   const { block, row } = only;
-  if (!block.isOfficial && !unofficial) {
+  if (!block.isOfficial) {
     throw new UserError(
-      `--format hf writes scores of ${DATASET}, and this run was not judged as those are (${block.title}); judge it with the official judge and rubric pack, or add --unofficial, which the file will say`,
+      `--format hf writes scores of ${DATASET}, and this run was not judged as those are (${block.title}); judge it with the official judge and rubric pack, or take another format`,
     );
   }
   const tasks: readonly string[] = ['overall', ...DOMAINS];
   return [
     "# For .eval_results/ in the model's repository; see https://huggingface.co/docs/hub/eval-results\n",
-    ...(block.isOfficial ? [] : [`# ${UNOFFICIAL}\n`]),
     ...tasks.flatMap((task) => entryOf(block, row, task)),
   ].join('');
 }
-
-const UNOFFICIAL = 'NOT THE OFFICIAL JUDGE, RUBRIC PACK OR PROTOCOL: not comparable with published figures.';
 
 function entryOf(block: Block, row: BoardRow, task: string): string[] {
   const figure = row.figures.get(task);
@@ -161,14 +151,13 @@ function entryOf(block: Block, row: BoardRow, task: string): string[] {
   const around = intervalText(figure);
   const interval = around === undefined ? '' : `; 95 % interval${counted === '' ? '' : ' of that'} ${around}`;
   const rows = `; ${figure.rows} rows${row.isComplete ? '' : ', incomplete'}`;
-  const notes = `${block.isOfficial ? '' : `${UNOFFICIAL} `}${block.title}${counted}${interval}${rows}`;
   const lines = [
     '- dataset:',
     `    id: ${DATASET}`,
     `    task_id: ${task}`,
     `  value: ${twoDecimals(value)}`,
     `  date: ${asciiJson(row.run.at.slice(0, 10))}`,
-    `  notes: ${asciiJson(notes)}`,
+    `  notes: ${asciiJson(`${block.title}${counted}${interval}${rows}`)}`,
     '',
   ];
   return [lines.join('\n')];

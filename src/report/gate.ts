@@ -152,12 +152,8 @@ export function jobSummary(report: GateReport, limit = SUMMARY_LIMIT): string {
   const whole = sections.join('');
   if (Buffer.byteLength(whole) <= limit) return whole;
   const leftOut = '\nThe rest does not fit into the job summary; the JSON report has it.\n';
-  let text = '';
-  for (const section of sections) {
-    if (Buffer.byteLength(text + section + leftOut) > limit) break;
-    text += section;
-  }
-  return text === '' ? '' : text + leftOut;
+  const lengths = sections.map((_, count) => sections.slice(0, count + 1).join('') + leftOut);
+  return lengths.findLast((text) => Buffer.byteLength(text) <= limit) ?? '';
 }
 
 const TIER = z.enum(TIERS);

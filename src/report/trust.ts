@@ -3,6 +3,7 @@
 
 import { z } from 'zod';
 import { FIGURE, keyed } from '../core/document.js';
+import { countBy } from '../core/groups.js';
 import { counted } from '../core/printable.js';
 import type { VarianceSplit } from '../core/types.js';
 import { type Calibration, TRUST as JUDGE_TRUST, type JudgeTrust } from '../stats/calibration/document.js';
@@ -32,13 +33,13 @@ export function trustDocument(trust: Trust | undefined): z.infer<typeof TRUST> |
 
 export function trustOf({ overall }: Calibration): JudgeTrust {
   const { ceiling, noise, losses, gullibility } = overall;
-  const seeing = (sight: string) => losses.filter((loss) => loss.sight === sight).length;
+  const { blind = 0, undecided = 0 } = countBy(losses, ({ sight }) => sight);
   return {
     ceiling: ceiling?.value ?? null,
     noise: noise?.sd ?? null,
     damages: losses.length,
-    blind: seeing('blind'),
-    undecided: seeing('undecided'),
+    blind,
+    undecided,
     gullible: gullibility?.value ?? null,
   };
 }

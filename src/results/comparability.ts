@@ -9,7 +9,7 @@ import { isObject } from '../core/json.js';
 import { measureWords } from '../core/measures.js';
 import { oneLine } from '../core/printable.js';
 import type { JudgedRow, ScoreCard } from '../core/types.js';
-import { leadOf, measureOf, ratesDimensions } from '../judge/modes.js';
+import { measureOf, modeOf, ratesDimensions } from '../judge/modes.js';
 import type { ShownRun } from '../report/comparison.js';
 import { leadingMeasure } from '../report/score-table.js';
 import { type RolloutCard, rolloutCard } from '../stats/rollout.js';
@@ -129,7 +129,7 @@ export function nothingToCompare({ base, candidate }: Pair, reason: string): Use
   const hint =
     measured === undefined
       ? 'name two runs over the same data'
-      : `${measureWords(measureOf(leadOf(measured) ?? '')).many} are no ratings, and awb leaderboard compares those`;
+      : `${measureWords(measureOf(modeOf(measured)?.lead ?? '')).many} are no ratings, and awb leaderboard compares those`;
   return badData(`${oneLine(`${candidate.name} against ${base.name}`, 200)}: ${reason}; ${hint}`);
 }
 

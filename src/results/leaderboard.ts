@@ -4,7 +4,7 @@ import { UserError } from '../core/errors.js';
 import { heldIn } from '../core/groups.js';
 import type { MeasureLookup } from '../core/measures.js';
 import { countedPoints } from '../core/points.js';
-import { askedWord, leadOf, ratesDimensions } from '../judge/modes.js';
+import { askedWord, modeOf, ratesDimensions } from '../judge/modes.js';
 import type { BoardRun, IsTied } from '../report/leaderboard/runs.js';
 import { madeWith, verdictsOf } from '../run/made-with.js';
 import { type CompareOptions, compareRuns } from '../stats/compare.js';
@@ -50,7 +50,7 @@ export function boardRun(known: KnownRun): BoardRun {
   const made = madeWith(manifestOf(known));
   const { judge, snapshot, rubricPack, rubricFingerprint, method, sampling, protocol, rollout, mode: kind } = made;
   const asked = askedWord(kind) === 'agent' ? ('agent' as const) : undefined;
-  const said = { kind, rates: ratesDimensions(kind), lead: leadOf(kind), asked, verdicts: verdictsOf(made) };
+  const said = { kind, rates: ratesDimensions(kind), lead: modeOf(kind)?.lead, asked, verdicts: verdictsOf(made) };
   return {
     ...run,
     id: `${db}#${run.id}`,

@@ -120,7 +120,7 @@ function scoreDomain(domain: Domain, rows: readonly JudgedRow[], asked: number, 
   const counted = ratingsOf(samples, countedRating);
   const official = ratingsOf(samples, officialRating);
   const withFailures = scoreSet((name) => counted[name]);
-  const variance = varianceOf(samples, samples.length < rows.length, withFailures.total);
+  const variance = varianceOf(samples, withFailures.total);
   const score: DomainScore = {
     ...{ domain, ...counts, coverage: covered / counts.chosen, withFailures },
     scores: scoreSet((name) => official[name]),
@@ -154,17 +154,14 @@ function asScore({ value, rows, clusters, se, df }: Estimate): Estimate {
 /**
  * What the variance of a domain's total is made of, failures that the model caused at rating 1: rows, generation and judge, as far as
  * its repeats tell them apart.
- * @param isRepeated whether any row has several predictions, or any prediction several judgements
  */
-function varianceOf(samples: readonly Repeats[], isRepeated: boolean, total: Estimate | undefined) {
+function varianceOf(samples: readonly Repeats[], total: Estimate | undefined) {
   if (total?.se === undefined) return undefined;
-  if (!isRepeated) return splitVariance(total.se, undefined);
   const pointsOf = (judgements: Judgements) => judgements.flatMap((row) => countedPoints(row, 'total') ?? []);
   const rows = samples
     .map((predictions) => predictions.map(pointsOf).filter(({ length }) => length > 0))
     .filter(({ length }) => length > 0);
-  const sampling = samplingOf([rows.map((row) => row.map(mean))]);
-  return splitVariance(total.se, sampling, judgingOf([rows]), generatingOf([rows]));
+  return splitVariance(total.se ** 2, samplingOf([rows]));
 }
 
 function measureSet(samples: readonly Repeats[], measureOf: MeasureLookup): Record<string, Estimate> {
@@ -205,12 +202,9 @@ function isValid(row: JudgedRow): boolean {
 /** Whether anything is known of the row: the official script also calls valid what has no rating, or one that cannot be. */
 function isCovered(row: JudgedRow): boolean {
   if (isRated(row)) return countedRating(row, 'total') !== undefined;
-  return isValid(row) || hasFailureCounted(row);
-}
-
-/** Whether a failure that the model caused counts: as the lowest rating where rows are rated, else only where it was measured. */
-function hasFailureCounted({ failed, failure, measures }: JudgedRow): boolean {
-  return isModelCaused(failure?.class) && (failed !== undefined || measures !== undefined);
+  // A failure that the model caused counts as the lowest rating where rows are rated, else only where it was measured.
+  const { failed, failure, measures } = row;
+  return isValid(row) || (isModelCaused(failure?.class) && (failed !== undefined || measures !== undefined));
 }
 
 /** Why nothing, or too little, is known of a prediction; none where it has a rating. Of several failures the model's own counts. */
@@ -239,7 +233,7 @@ export function samplesOf(predictions: readonly Judgements[]): Repeats[] {
 }
 
 /** Whether any of these rows is a further judgement of its prediction. */
-export function isJudgedAgain(rows: readonly JudgedRow[]): boolean {
+function isJudgedAgain(rows: readonly JudgedRow[]): boolean {
   return rows.some(({ index }) => index > 0);
 }
 
@@ -247,8 +241,7 @@ type FigureOf = (row: JudgedRow) => number | undefined;
 
 /** A prediction's figure: the mean over its judgements that have it; undefined where none has. */
 export function meanFigure(judgements: Judgements, figureOf: FigureOf): number | undefined {
-  const [first, ...more] = judgements;
-  return more.length === 0 ? figureOf(first) : meanOfKnown(judgements.map(figureOf));
+  return meanOfKnown(judgements.map(figureOf));
 }
 
 /** One observation for each sample that has the figure in any of its repeats: their mean, in the cluster of its trajectory. */
@@ -264,10 +257,7 @@ function meanOfKnown(values: readonly (number | undefined)[]): number | undefine
   return known.length === 0 ? undefined : mean(known);
 }
 
-/** The values of one row in one run, one for each generation (repeat): the means of their judgements. None is empty. */
-export type Generations = readonly number[];
-
-/** The same with all judgements of each generation. None is empty. */
+/** What the judgements of one row in one run come to, a list for each generation (repeat). None is empty. */
 export type Judgings = readonly (readonly number[])[];
 
 /**
@@ -278,89 +268,88 @@ export function noiseOf(pairs: readonly { readonly a: number; readonly b: number
   return Math.sqrt(pairs.reduce((sum, { a, b }) => sum + (b - a) ** 2, 0) / pairs.length / 2);
 }
 
-type Sampling = NonNullable<ReturnType<typeof samplingOf>>;
+type Sampling = ReturnType<typeof samplingOf>;
+type Parts = Pick<Sampling, 'generation' | 'judge' | 'perRepeat'>;
 
 /**
- * The variance that sampling gives a difference of means (or, with one run, a mean) over rows, from the repeats in each run; the
- * runs hold the same rows. The spread of generations within a row is pooled over the rows, since a row alone has too few. `variance` is
- * with the repeats that each row has; `df` are Satterthwaite's, of the pooled variances; `perRepeat` is the variance if every row had one
- * repeat in each run: n repeats leave the nth part of it. Undefined where a run has no repeats.
+ * The variance that sampling gives a difference of means (or, with one run, a mean) over rows, from the repeats and judgements in each
+ * run; the runs hold the same rows. `variance` is with the repeats that each row has; `df` are Satterthwaite's, of the pooled variances;
+ * `perRepeat` is the variance if every row had one repeat in each run: n repeats leave the nth part of it. `judge` is the judge's part of
+ * `variance`, and `generation` the rest. What repeats would tell is undefined where a run has none, and `judge` where a run judged
+ * nothing twice.
  */
-export function samplingOf(runs: readonly (readonly Generations[])[]) {
-  let [variance, spread, perRepeat, freedom] = [0, 0, 0, 0];
-  for (const rows of runs) {
-    const pooled = pooledVariance(rows);
-    if (pooled === undefined) return undefined;
-    const part = (pooled.value * rows.reduce((sum, { length }) => sum + 1 / length, 0)) / rows.length ** 2;
-    variance += part;
-    spread += part ** 2 / pooled.df;
-    perRepeat += pooled.value / rows.length;
-    freedom += pooled.df;
-  }
-  // Without any variance Satterthwaite's are not defined.
-  return { variance, df: spread === 0 ? freedom : variance ** 2 / spread, perRepeat };
+export function samplingOf(runs: readonly (readonly Judgings[])[]) {
+  const found = runs.map(samplingIn);
+  const total = (name: keyof (typeof found)[number]) => sumOfKnown(found.map((run) => run[name]));
+  const [variance, spread, judge] = [total('variance'), total('spread'), total('judge')];
+  return {
+    variance,
+    // Without any variance Satterthwaite's are not defined.
+    df: spread && variance ? variance ** 2 / spread : total('freedom'),
+    perRepeat: total('perRepeat'),
+    judge,
+    generation: judge === undefined ? variance : total('generation'),
+  };
 }
 
 /**
- * The variance that the judge alone gives the same difference (or mean), from the judgements of each prediction. With k judgements a
- * prediction and the mean square σ² of judgements within predictions, pooled over them, a run of n rows has
- * `Σ_rows Σ_generations (σ² / k) / G² / n²`, where a row has G generations. Undefined where a run judged nothing twice.
+ * The same of one run. The spread of generations within a row, and of judgements within a generation, is pooled over all, since one alone
+ * has too few. With k judgements a prediction and the mean square σ² of judgements within predictions, a run of n rows has from its judge
+ * `Σ_rows Σ_generations (σ² / k) / G² / n²`, where a row has G generations. What generations alone give is told by the method of moments
+ * for unequal numbers: the mean square of generations within rows has `σ²_generation + h σ²_judge`, where h is the mean of 1 / k over the
+ * generations of k judgements in those rows, weighted by their degrees of freedom.
  */
-export function judgingOf(runs: readonly (readonly Judgings[])[]): number | undefined {
-  let variance = 0;
-  for (const rows of runs) {
-    const pooled = pooledVariance(rows.flat());
-    if (pooled === undefined) return undefined;
-    const parts = rows.map((row) => row.reduce((sum, { length }) => sum + 1 / length, 0) / row.length ** 2);
-    variance += (pooled.value * parts.reduce((sum, part) => sum + part, 0)) / rows.length ** 2;
-  }
-  return variance;
+function samplingIn(rows: readonly Judgings[]) {
+  const generated = pooledVariance(rows.map((row) => row.map(mean)));
+  const judged = pooledVariance(rows.flat());
+  const overRows = (of: (row: Judgings) => number) => rows.reduce((sum, row) => sum + of(row), 0);
+  const inverse = (row: Judgings) => row.reduce((sum, { length }) => sum + 1 / length, 0);
+  const repeats = overRows(({ length }) => 1 / length);
+  const cells = rows.length ** 2;
+  const judge = judged && (judged.value * overRows((row) => inverse(row) / row.length ** 2)) / cells;
+  if (generated === undefined) return { judge };
+  const { value, df } = generated;
+  const share = overRows((row) => (1 - 1 / row.length) * inverse(row)) / df;
+  const variance = (value * repeats) / cells;
+  return {
+    judge,
+    variance,
+    spread: variance ** 2 / df,
+    freedom: df,
+    perRepeat: value / rows.length,
+    generation: (Math.max(0, value - share * (judged?.value ?? 0)) * repeats) / cells,
+  };
+}
+
+function sumOfKnown(values: readonly (number | undefined)[]): number | undefined {
+  const known = values.filter((value) => value !== undefined);
+  return known.length < values.length ? undefined : known.reduce((sum, value) => sum + value, 0);
 }
 
 /**
- * The variance that the generations alone give the same, without the judge's part, by the method of moments for unequal numbers: the mean
- * square of generations within rows has `σ²_generation + h σ²_judge`, where h is the mean of 1 / k over the generations of k judgements in
- * those rows, weighted by their degrees of freedom. Undefined where a run has no repeats, or judged nothing twice.
- */
-export function generatingOf(runs: readonly (readonly Judgings[])[]): number | undefined {
-  let variance = 0;
-  for (const rows of runs) {
-    const judge = pooledVariance(rows.flat());
-    const generations = pooledVariance(rows.map((row) => row.map(mean)));
-    if (judge === undefined || generations === undefined) return undefined;
-    const shares = rows.map((row) => (1 - 1 / row.length) * row.reduce((sum, { length }) => sum + 1 / length, 0));
-    const share = shares.reduce((sum, part) => sum + part, 0) / generations.df;
-    const own = Math.max(0, generations.value - share * judge.value);
-    variance += (own * rows.reduce((sum, { length }) => sum + 1 / length, 0)) / rows.length ** 2;
-  }
-  return variance;
-}
-
-/**
- * The variance `se²` in its parts: judgements within generations within rows, by the analysis of variance of nested random effects
+ * The variance of an estimate in its parts: judgements within generations within rows, by the analysis of variance of nested random effects
  * (its method of moments; Searle, Casella & McCulloch, "Variance Components", 1992). What the generations of a row differ by holds
  * the judge's part, too, so that is taken from it; what sampling does not explain is the rows'. A part that comes out negative
- * is 0. Without repeats the judge's part can still be told from the rest, while generation stays with the rows.
- * @param generating what `generatingOf` gives, which alone is right where the numbers of judgements differ
+ * is 0. Without repeats the judge's part can still be told from the rest, while generation stays with the rows; parts that are not known
+ * are left out.
  */
-export function splitVariance(se: number, sampling: Sampling | undefined, judge?: number, generating?: number) {
-  const parts = sampling && {
-    generation: generating ?? Math.max(0, sampling.variance - (judge ?? 0)),
-    perRepeat: sampling.perRepeat,
+export function splitVariance(variance: number, { generation, judge, perRepeat }: Parts): VarianceSplit {
+  return {
+    row: Math.max(0, variance - (generation ?? 0) - (judge ?? 0)),
+    ...(generation === undefined ? {} : { generation }),
+    ...(judge === undefined ? {} : { judge }),
+    ...(perRepeat === undefined ? {} : { perRepeat }),
   };
-  const row = Math.max(0, se ** 2 - (parts?.generation ?? 0) - (judge ?? 0));
-  const split: VarianceSplit = { row, ...parts, ...(judge === undefined ? {} : { judge }) };
-  return split;
 }
 
 /**
  * The estimate as it is for these very rows, with nothing but sampling (the judge's included) left to vary; undefined where a run has no
  * repeats.
  */
-export function onTheseRows(estimate: Estimate, sampling: Sampling | undefined): Estimate | undefined {
-  if (sampling === undefined) return undefined;
+export function onTheseRows(estimate: Estimate, { variance, df }: Sampling): Estimate | undefined {
+  if (variance === undefined || df === undefined) return undefined;
   const { value, rows, clusters } = estimate;
-  return withInterval({ value, rows, clusters, se: Math.sqrt(sampling.variance), df: sampling.df }, 'difference');
+  return withInterval({ value, rows, clusters, se: Math.sqrt(variance), df }, 'difference');
 }
 
 /**
@@ -369,33 +358,25 @@ export function onTheseRows(estimate: Estimate, sampling: Sampling | undefined):
  */
 export function meanOfSplits(splits: readonly VarianceSplit[]): VarianceSplit {
   const scaled = (part: (split: VarianceSplit) => number | undefined) => {
-    const known = splits.map(part).filter((value) => value !== undefined);
-    return known.length < splits.length ? undefined : known.reduce((sum, value) => sum + value, 0) / splits.length ** 2;
+    const sum = sumOfKnown(splits.map(part));
+    return sum === undefined ? undefined : sum / splits.length ** 2;
   };
   const judge = scaled((split) => split.judge);
   const generation = scaled((split) =>
     split.generation === undefined || judge !== undefined ? split.generation : split.generation + (split.judge ?? 0),
   );
-  const perRepeat = scaled((split) => split.perRepeat);
   const whole = scaled((split) => split.row + (split.generation ?? 0) + (split.judge ?? 0)) ?? 0;
-  return {
-    row: Math.max(0, whole - (generation ?? 0) - (judge ?? 0)),
-    ...(generation === undefined ? {} : { generation }),
-    ...(judge === undefined ? {} : { judge }),
-    ...(perRepeat === undefined ? {} : { perRepeat }),
-  };
+  return splitVariance(whole, { generation, judge, perRepeat: scaled((split) => split.perRepeat) });
 }
 
 /** The variance within groups with its degrees of freedom; undefined where no group has two values. */
 function pooledVariance(groups: readonly (readonly number[])[]): { value: number; df: number } | undefined {
-  let squares = 0;
-  let df = 0;
+  let [squares, df] = [0, 0];
   for (const group of groups) {
-    if (group.length > 1) {
-      const centre = mean(group);
-      squares += group.reduce((sum, value) => sum + (value - centre) ** 2, 0);
-      df += group.length - 1;
-    }
+    if (group.length < 2) continue;
+    const centre = mean(group);
+    squares += group.reduce((sum, value) => sum + (value - centre) ** 2, 0);
+    df += group.length - 1;
   }
   return df === 0 ? undefined : { value: squares / df, df };
 }

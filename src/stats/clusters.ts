@@ -1,5 +1,6 @@
 // Means: of values, exactly rounded; and of rows that fall into clusters (turns of a trajectory), with their standard errors.
 
+import { groupBy } from '../core/groups.js';
 import { type Estimate, LEAST_CLUSTERS } from '../core/types.js';
 import { isUniform, LEAST_UNIFORM, type Scale, unseenVariance, withInterval } from './intervals.js';
 
@@ -58,31 +59,19 @@ export function clusteredEstimate(observations: readonly Observation[], scale: S
  */
 export function clusteredMean(observations: readonly Observation[]): Estimate {
   const value = mean(observations.map((observation) => observation.value));
-  const byCluster = new Map<string, Residuals>();
-  let squares = 0;
-  for (const observation of observations) {
-    const residual = observation.value - value;
-    const found = byCluster.get(observation.cluster);
-    if (found === undefined) byCluster.set(observation.cluster, { rows: 1, sum: 0 + residual });
-    else {
-      found.rows++;
-      found.sum += residual;
-    }
-    squares += residual ** 2;
-  }
   const rows = observations.length;
-  const clusters = byCluster.size;
+  const residuals = Array.from(groupBy(observations, ({ cluster }) => cluster).values(), (own) => {
+    return { rows: own.length, sum: own.reduce((sum, one) => sum + (one.value - value), 0) };
+  });
+  const clusters = residuals.length;
   if (clusters < LEAST_CLUSTERS) return { value, rows, clusters };
-  const residuals = [...byCluster.values()];
+  const squares = observations.reduce((sum, one) => sum + (one.value - value) ** 2, 0);
   const variance = residuals.reduce((total, one) => total + one.sum ** 2 / (1 - one.rows / rows), 0) / rows ** 2;
   return { value, rows, clusters, se: Math.sqrt(variance), df: freedom(residuals, rows, squares) };
 }
 
 /** A cluster's observations: how many they are, and the sum of their residuals. */
-interface Residuals {
-  rows: number;
-  sum: number;
-}
+type Residuals = Readonly<Record<'rows' | 'sum', number>>;
 
 /**
  * The degrees of freedom of a CR2 standard error of a mean (Imbens & Kolesár, Review of Economics and Statistics 98(4), 2016;

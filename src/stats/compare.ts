@@ -2,23 +2,11 @@
 
 import { type Comparison, type Difference, FIGURES, type Figure, type MovedRow } from '../core/comparison.js';
 import { coversBenchmark, domainsOfMean, inTableOrder, isPublished } from '../core/domains.js';
-import { heldIn } from '../core/groups.js';
+import { heldIn, recordOf } from '../core/groups.js';
 import { countedPoints } from '../core/points.js';
 import { counted } from '../core/printable.js';
 import type { Domain, Estimate, JudgedRow } from '../core/types.js';
-import {
-  type Generations,
-  generatingOf,
-  isJudgedAgain,
-  type Judgings,
-  judgingOf,
-  meanFigure,
-  meanOfSplits,
-  onTheseRows,
-  predictionsOf,
-  samplingOf,
-  splitVariance,
-} from './aggregate.js';
+import { type Judgings, meanOfSplits, onTheseRows, predictionsOf, samplingOf, splitVariance } from './aggregate.js';
 import { aboveBy, clusteredEstimate, mean, meanOfEstimates, type Observation } from './clusters.js';
 import { holm } from './distributions.js';
 import { smallestEffect } from './intervals.js';
@@ -76,7 +64,7 @@ export function compareRuns(
     const found = parts.flatMap((part, at) => {
       const rows = figure === 'total' ? part.totals : comparedIn(part.pairs, figure, pointsOf);
       const own = { at, rows, isBehindMean: !isWhole || isPublished(part.domain) };
-      return rows.length === 0 ? [] : [{ ...own, of: differenceOf(rows, figure, pointsOf, { draws, seed }) }];
+      return rows.length === 0 ? [] : [{ ...own, of: differenceOf(rows, figure, { draws, seed }) }];
     });
     // Each p is adjusted over the domains that have one.
     const levels = holm(found.flatMap(({ of }) => of.p ?? []));
@@ -132,27 +120,23 @@ function furthest(totals: readonly (Compared & { readonly domain: Domain })[]): 
     .filter((row) => row.difference !== 0)
     .sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference))
     .map(({ pair: { key, turnIdx }, domain, base, candidate, difference }) => {
-      return { key, domain, turnIdx, base: mean(base), candidate: mean(candidate), difference };
+      return { key, domain, turnIdx, base, candidate, difference };
     });
 }
 
-function differenceOf(rows: readonly Compared[], figure: Figure, pointsOf: PointsOf, drawing: Resampling): Difference {
+function differenceOf(rows: readonly Compared[], figure: Figure, drawing: Resampling): Difference {
   const observations = observationsOf(rows);
   const difference = clusteredEstimate(observations);
-  const sampling = samplingOf([rows.map((row) => row.base), rows.map((row) => row.candidate)]);
-  const isAgain = SIDES.every((side) => rows.some(({ pair }) => isJudgedAgain(pair[side])));
-  // Most runs judge nothing twice.
-  const both = isAgain ? SIDES.map((side) => rows.map(({ pair }) => judgingsOf(pair[side], figure, pointsOf))) : [];
-  const [judge, generating] = isAgain ? [judgingOf(both), generatingOf(both)] : [];
+  const sampling = samplingOf(SIDES.map((side) => rows.map(({ judgings }) => judgings[side])));
   return {
     difference,
-    base: mean(rows.map((row) => mean(row.base))),
-    candidate: mean(rows.map((row) => mean(row.candidate))),
+    base: mean(rows.map((row) => row.base)),
+    candidate: mean(rows.map((row) => row.candidate)),
     wins: rows.filter((row) => row.difference > 0).length,
     ties: rows.filter((row) => row.difference === 0).length,
     losses: rows.filter((row) => row.difference < 0).length,
     ...sureness(difference, [observations], figure, drawing),
-    split: difference.se === undefined ? undefined : splitVariance(difference.se, sampling, judge, generating),
+    split: difference.se === undefined ? undefined : splitVariance(difference.se ** 2, sampling),
     onTheseRows: onTheseRows(difference, sampling),
   };
 }
@@ -221,15 +205,11 @@ function partsOf(base: RunRows, candidate: RunRows) {
 /** The rows whose figure both runs have: judgements are averaged within predictions, and these within rows. */
 function comparedIn(pairs: readonly Pair[], figure: Figure, pointsOf: PointsOf) {
   return pairs.flatMap((pair) => {
-    const base = generationsOf(pair.base, figure, pointsOf);
-    const candidate = base.length === 0 ? base : generationsOf(pair.candidate, figure, pointsOf);
-    if (candidate.length === 0) return [];
-    return [{ pair, base, candidate, difference: aboveBy(mean(candidate), mean(base)) }];
+    const judgings = recordOf(SIDES, (side) => judgingsOf(pair[side], figure, pointsOf));
+    if (SIDES.some((side) => judgings[side].length === 0)) return [];
+    const { base, candidate } = recordOf(SIDES, (side) => mean(judgings[side].map(mean)));
+    return [{ pair, judgings, base, candidate, difference: aboveBy(candidate, base) }];
   });
-}
-
-function generationsOf(rows: readonly JudgedRow[], figure: Figure, pointsOf: PointsOf): Generations {
-  return predictionsOf(rows).flatMap((judgements) => meanFigure(judgements, (row) => pointsOf(row, figure)) ?? []);
 }
 
 /** What the judgements of each prediction of a row count as; those without the figure are left out. */

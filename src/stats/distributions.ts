@@ -46,17 +46,19 @@ export function studentTQuantile(p: number, df: number): number {
     throw new RangeError(`there is no quantile for p ${p} with ${df} degrees of freedom`);
   }
   const tail = Math.min(p, 1 - p);
-  let low = 0;
-  let high = 1;
-  while (studentTTail(high, df) > tail) {
-    low = high;
-    high *= 2;
-  }
+  const quantile = whereFallen((t) => studentTTail(t, df), tail);
+  return p < 0.5 ? -quantile : quantile;
+}
+
+/** Where a falling function of what is above 0 has reached a value, by bisection. */
+function whereFallen(of: (at: number) => number, value: number): number {
+  let [low, high] = [0, 1];
+  while (of(high) > value) [low, high] = [high, 2 * high];
   for (let middle = (low + high) / 2; middle > low && middle < high; middle = (low + high) / 2) {
-    if (studentTTail(middle, df) > tail) low = middle;
+    if (of(middle) > value) low = middle;
     else high = middle;
   }
-  return p < 0.5 ? -high : high;
+  return high;
 }
 
 /** How probable a value above `t` is, for `t` of at least 0. */
@@ -140,14 +142,7 @@ export function criticalBest(runs: number, alpha = 0.05): (df: number) => number
  * `∫ φ(x) Φ(√2 c + x)^count dx` is `1 - alpha`.
  */
 function dunnett(count: number, alpha: number): number {
-  let low = 0;
-  let high = 40;
-  while (high - low > 1e-12) {
-    const middle = (low + high) / 2;
-    if (chanceThatNoneIsAbove(middle, count) < 1 - alpha) low = middle;
-    else high = middle;
-  }
-  return high;
+  return whereFallen((critical) => 1 - chanceThatNoneIsAbove(critical, count), alpha);
 }
 
 function chanceThatNoneIsAbove(critical: number, count: number): number {

@@ -8,7 +8,7 @@ import { type Domain, type JudgedRow, LEAST_CLUSTERS } from '../core/types.js';
 import { observationsOf, predictionsOf, samplesOf } from './aggregate.js';
 import { normalTail, studentTQuantile } from './distributions.js';
 import { ALPHA, LEAST_UNIFORM, ROUNDING } from './intervals.js';
-import { percentiles, type Resampling } from './resampling.js';
+import { percentiles, type Resampling, redrawn } from './resampling.js';
 
 /** Seeded, so that the same rows give the same intervals. */
 const RESAMPLING: Resampling = { draws: 10_000, seed: 1 };
@@ -34,12 +34,10 @@ export function equivalenceCard(rows: readonly JudgedRow[], { draws, seed }: Res
     .sort((a, b) => inTableOrder(a.domain, b.domain));
   if (domains.length === 0) return undefined;
   const names = domainsOfMean(domains.map(({ domain }) => domain));
-  const { uniform } = randomOf(seed);
+  const random = randomOf(seed);
   const parts = domains.map((sums) => {
-    const { clusters } = sums;
-    // With replacement; the place lies below the list's length, so there is one.
-    const drawn = () => clusters.map(() => clusters[Math.floor(uniform() * clusters.length)] as number[]);
-    return { sums, means: meansOf(clusters), drawn: Array.from({ length: draws }, () => meansOf(drawn())) };
+    const drawn = Array.from({ length: draws }, () => meansOf(redrawn(sums.clusters, random)));
+    return { sums, means: meansOf(sums.clusters), drawn };
   });
   const behind = parts.filter(({ sums }) => names.includes(sums.domain));
   const macro = Array.from({ length: draws }, (_, draw) => meanOf(behind.flatMap(({ drawn }) => drawn[draw] ?? [])));

@@ -1,7 +1,7 @@
 // What drawing again says of a mean over clusters: the bootstrap's interval and the sign-flip test's p.
 import type { Interval } from '../core/comparison.js';
 import { groupBy, quantile } from '../core/groups.js';
-import { randomOf } from '../core/random.js';
+import { drawn, type Random, randomOf } from '../core/random.js';
 import { LEAST_CLUSTERS } from '../core/types.js';
 import type { Observation } from './clusters.js';
 import { ALPHA } from './intervals.js';
@@ -14,11 +14,14 @@ export type Resampling = Readonly<Record<'draws' | 'seed', number>>;
 
 /** What the observations of each cluster add up to, and how many they are. */
 function clusterSums(observations: readonly Observation[]) {
-  const byCluster = [...groupBy(observations, ({ cluster }) => cluster).values()];
-  return {
-    sums: byCluster.map((found) => found.reduce((sum, { value }) => sum + value, 0)),
-    sizes: byCluster.map(({ length }) => length),
-  };
+  return Array.from(groupBy(observations, ({ cluster }) => cluster).values(), (found) => {
+    return { sum: found.reduce((sum, { value }) => sum + value, 0), size: found.length };
+  });
+}
+
+/** As many clusters as there are, drawn with replacement. */
+export function redrawn<T>(clusters: readonly T[], random: Random): T[] {
+  return clusters.map(() => drawn(clusters, random));
 }
 
 /**
@@ -28,21 +31,19 @@ function clusterSums(observations: readonly Observation[]) {
  */
 export function bootstrapInterval(strata: Strata, { draws, seed }: Resampling): Interval | undefined {
   const parts = strata.map(clusterSums);
-  if (draws < 1 || parts.some(({ sums }) => sums.length < 2)) return undefined;
-  const { uniform } = randomOf(seed);
-  const drawnMean = ({ sums, sizes }: ReturnType<typeof clusterSums>) => {
+  if (draws < 1 || parts.some(({ length }) => length < 2)) return undefined;
+  const random = randomOf(seed);
+  const drawnMean = (clusters: ReturnType<typeof clusterSums>) => {
     let [sum, size] = [0, 0];
-    for (let drawn = 0; drawn < sums.length; drawn++) {
-      const cluster = Math.floor(uniform() * sums.length);
-      // The hottest loop of a comparison. Both casts hold: the cluster is below the lists' common length.
-      sum += sums[cluster] as number;
-      size += sizes[cluster] as number; // as above
+    for (const one of redrawn(clusters, random)) {
+      sum += one.sum;
+      size += one.size;
     }
     return sum / size;
   };
   const means = Array.from(
     { length: draws },
-    () => parts.reduce((total, part) => total + drawnMean(part), 0) / parts.length,
+    () => parts.reduce((sum, part) => sum + drawnMean(part), 0) / parts.length,
   );
   return percentiles(means, ALPHA / 2, 1 - ALPHA / 2);
 }
@@ -57,13 +58,8 @@ export function resampledEnds<T>(
   figure: (drawn: readonly T[]) => number | undefined,
 ): Interval | { readonly low: null; readonly high: null } {
   if (clusters.length < LEAST_CLUSTERS) return { low: null, high: null };
-  const { uniform } = randomOf(seed);
-  const found: number[] = [];
-  for (let draw = 0; draw < draws; draw++) {
-    // The place lies below the list's length, so there is one.
-    const value = figure(clusters.map(() => clusters[Math.floor(uniform() * clusters.length)] as T));
-    if (value !== undefined) found.push(value);
-  }
+  const random = randomOf(seed);
+  const found = Array.from({ length: draws }, () => figure(redrawn(clusters, random)) ?? []).flat();
   return percentiles(found, ALPHA / 2, 1 - ALPHA / 2) ?? { low: null, high: null };
 }
 
@@ -84,7 +80,7 @@ const EXACT_CLUSTERS = 16;
  */
 export function signFlipP(strata: Strata, { draws, seed }: Resampling): number {
   const parts = strata.flatMap((observations) =>
-    clusterSums(observations).sums.map((sum) => sum / observations.length / strata.length),
+    clusterSums(observations).map(({ sum }) => sum / observations.length / strata.length),
   );
   const moved = parts.filter((part) => part !== 0);
   const observed = Math.abs(moved.reduce((sum, part) => sum + part, 0));

@@ -1,15 +1,13 @@
 // What an agent is asked under the mode decision, and what its answers make.
 
 import { describe, expect, it } from 'vitest';
-import { loadAgentPrompts } from '../../src/benchmark/prompts.js';
 import { present } from '../../src/core/errors.js';
 import type { ModelReply, Sample } from '../../src/core/types.js';
 import { decision } from '../../src/judge/decision.js';
 import type { Subject } from '../../src/judge/mode.js';
 import { SAMPLE } from '../support/sample.js';
 
-const open = () =>
-  decision.open({ verdicts: 'strict', rubrics: () => Promise.reject(), agentPrompts: loadAgentPrompts });
+const open = () => decision.open({ verdicts: 'strict', rubrics: () => Promise.reject() });
 const click = (bid: number) => `\`\`\`text\nclick('${bid}')\n\`\`\``;
 const TAIL = '\n\nPlease analyze the input above and predict the observation';
 const state = (text: string) => `**Current State:**\n${text}\n\n`;

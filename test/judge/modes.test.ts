@@ -1,7 +1,6 @@
 // The list of modes: what holds for each of them, and what others ask it.
 
 import { describe, expect, it } from 'vitest';
-import { loadJudgePrompt } from '../../src/benchmark/prompts.js';
 import { DEFAULT_MEASURE } from '../../src/core/measures.js';
 import type { RubricPack } from '../../src/core/rubric.js';
 import { MOST_PARTS, type Mode, type VerdictReading } from '../../src/judge/mode.js';
@@ -21,9 +20,7 @@ const open = (mode: Mode, given: Partial<RubricPack> = {}, holdsReplies = false)
     verdicts: undefined,
     holdsReplies,
     rubrics: async () => ({ ...pack, ...given }),
-    prompt: loadJudgePrompt,
-    agentPrompts: async () => ({ fingerprint: 'f'.repeat(64), domains: ['web'], prompt: () => 'Act.' }),
-    reference: async () => 'another run',
+    reference: 'another run',
   });
 
 describe.each(Object.entries<Mode>(MODES))('the mode %s', (_, mode) => {

@@ -226,7 +226,7 @@ describe('what can go wrong', () => {
     expect(server.requests[0]?.body.messages[0].content).toBe('You cook.');
     expect((await equivalenceOf(given.dir)).domains.kitchen).toMatchObject({ agreement: 70, value: 70 });
     const turing = await awb(['judge', '--predictions', given.path, '--mode', 'metrics', ...own]);
-    expect(turing).toMatchObject({ code: 2, stderr: expect.stringContaining('--mode metrics asks none') });
+    expect(turing).toMatchObject({ code: 2, stderr: expect.stringContaining('--mode metrics has no use for it') });
   });
 
   it('a run that was stopped goes on, and another agent is another judging', async () => {

@@ -2,15 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { randomOf } from '../../src/core/random.js';
-import {
-  generatingOf,
-  judgingOf,
-  meanOfSplits,
-  noiseOf,
-  onTheseRows,
-  samplingOf,
-  splitVariance,
-} from '../../src/stats/aggregate.js';
+import { meanOfSplits, noiseOf, onTheseRows, samplingOf, splitVariance } from '../../src/stats/aggregate.js';
 import { clusteredEstimate, mean, type Observation } from '../../src/stats/clusters.js';
 
 const compared = JSON.parse(readFileSync(new URL('../../fixtures/comparison.json', import.meta.url), 'utf8')) as {
@@ -22,6 +14,8 @@ const compared = JSON.parse(readFileSync(new URL('../../fixtures/comparison.json
   readonly unequal: { readonly rows: number[][][]; readonly generation: number; readonly judge: number }[];
 };
 
+/** Generations that were judged once each. */
+const judgedOnce = (rows: readonly (readonly number[])[]) => rows.map((row) => row.map((value) => [value]));
 const each = (...values: number[]): Observation[] => values.map((value, index) => ({ value, cluster: `c${index}` }));
 
 describe('variance split', () => {
@@ -32,7 +26,7 @@ describe('variance split', () => {
 
   test('has the mean square of the analysis of variance in statsmodels', () => {
     const se = clusteredEstimate(each(...rows.map(mean))).se ?? 0;
-    const split = splitVariance(se, samplingOf([rows]));
+    const split = splitVariance(se ** 2, samplingOf([judgedOnce(rows)]));
     expect(split.generation).toBeCloseTo(meanSquare / (12 * 3), 9);
     expect(split.perRepeat).toBeCloseTo(meanSquare / 12, 9);
     expect(split.row + (split.generation ?? 0)).toBeCloseTo(se ** 2, 9);
@@ -40,15 +34,17 @@ describe('variance split', () => {
 
   test('says nothing of sampling where a run has no repeats', () => {
     const once = rows.map((row) => row.slice(0, 1));
-    expect(samplingOf([rows, once])).toBeUndefined();
-    expect(splitVariance(9, samplingOf([rows, once]))).toEqual({ row: 81 });
+    const sampling = samplingOf([judgedOnce(rows), judgedOnce(once)]);
+    expect(onTheseRows({ value: 1, rows: 12, clusters: 12 }, sampling)).toBeUndefined();
+    expect(splitVariance(81, sampling)).toEqual({ row: 81 });
   });
 
   test('has Satterthwaite’s degrees of freedom over two runs', () => {
-    const sampling = samplingOf([rows, rows.map((row) => row.slice(0, 2))]);
-    expect(samplingOf([rows, rows])?.df).toBeCloseTo(48, 9);
-    expect(sampling?.df).toBeGreaterThan(12);
-    expect(sampling?.df).toBeLessThan(36);
+    const repeated = judgedOnce(rows);
+    const sampling = samplingOf([repeated, repeated.map((row) => row.slice(0, 2))]);
+    expect(samplingOf([repeated, repeated]).df).toBeCloseTo(48, 9);
+    expect(sampling.df).toBeGreaterThan(12);
+    expect(sampling.df).toBeLessThan(36);
   });
 
   test('of Overall adds up to its variance, and gives back to the rows what not every domain knows', () => {
@@ -65,7 +61,7 @@ describe('variance split', () => {
     const [base, candidate] = [run(truth), run(truth.map((row) => row + noise(5)))];
     const shift = base.map((row, index) => mean(candidate[index] ?? []) - mean(row));
     const estimate = clusteredEstimate(each(...shift));
-    const split = splitVariance(estimate.se ?? 0, samplingOf([base, candidate]));
+    const split = splitVariance((estimate.se ?? 0) ** 2, samplingOf([base, candidate].map(judgedOnce)));
     // Sampling: 64 / 4 of each run; the rows' own: 25 of the candidate.
     expect(Math.abs((split.generation ?? 0) * 1000 - 32)).toBeLessThan(2);
     expect(Math.abs(split.row * 1000 - 25)).toBeLessThan(5);
@@ -81,7 +77,7 @@ describe('variance split', () => {
       const run = () => truth.map((row) => [row + noise(8), row + noise(8)]);
       const [base, candidate] = [run(), run()];
       const value = mean(candidate.map(mean)) - mean(base.map(mean));
-      const fixed = onTheseRows({ value, rows: 20, clusters: 20 }, samplingOf([base, candidate]));
+      const fixed = onTheseRows({ value, rows: 20, clusters: 20 }, samplingOf([base, candidate].map(judgedOnce)));
       held += (fixed?.low ?? 1) <= 0 && 0 <= (fixed?.high ?? -1) ? 1 : 0;
     }
     expect(held / 2000).toBeGreaterThan(0.935);
@@ -105,7 +101,7 @@ describe('the judge’s part of the variance', () => {
 
   test('has the mean squares of the analysis of variance in statsmodels', () => {
     const se = clusteredEstimate(each(...means.map(mean))).se ?? 0;
-    const split = splitVariance(se, samplingOf([means]), judgingOf([rows]));
+    const split = splitVariance(se ** 2, samplingOf([rows]));
     expect(split.judge).toBeCloseTo(judgementMeanSquare / (12 * 3 * 2), 9);
     expect(split.generation).toBeCloseTo((generationMeanSquare - judgementMeanSquare / 2) / (12 * 3), 9);
     expect(split.row + (split.generation ?? 0) + (split.judge ?? 0)).toBeCloseTo(se ** 2, 9);
@@ -115,10 +111,12 @@ describe('the judge’s part of the variance', () => {
   test.each(compared.unequal)(
     'is that of whole matrices for unequal numbers, and so is generation: $judge',
     (known) => {
-      expect(judgingOf([known.rows])).toBeCloseTo(known.judge, 9);
-      expect(generatingOf([known.rows])).toBeCloseTo(known.generation, 9);
+      const { judge, generation } = samplingOf([known.rows]);
+      expect(judge).toBeCloseTo(known.judge, 9);
+      expect(generation).toBeCloseTo(known.generation, 9);
       // Two runs add up.
-      expect(generatingOf([known.rows, rows])).toBeCloseTo(known.generation + (generatingOf([rows]) ?? 0), 9);
+      const other = samplingOf([rows]).generation ?? 0;
+      expect(samplingOf([known.rows, rows]).generation).toBeCloseTo(known.generation + other, 9);
     },
   );
 
@@ -133,26 +131,33 @@ describe('the judge’s part of the variance', () => {
       return generations.map((generation) => judgements(generation, place % 2 === 0 ? 1 : 4));
     });
     // Half of the rows have one generation, half have two: 25 * (1 + 1/2) / 2 a row.
-    expect(Math.abs((generatingOf([run]) ?? 0) * 40_000 - 18.75)).toBeLessThan(3);
+    expect(Math.abs((samplingOf([run]).generation ?? 0) * 40_000 - 18.75)).toBeLessThan(3);
   });
 
   test('can be told without repeats, when generation stays with the rows', () => {
     const once = rows.map((row) => row.slice(0, 1));
-    const split = splitVariance(4, samplingOf([once.map((row) => row.map(mean))]), judgingOf([once]));
+    const split = splitVariance(16, samplingOf([once]));
     expect(Object.keys(split)).toEqual(['row', 'judge']);
     expect(split.row + (split.judge ?? 0)).toBeCloseTo(16, 12);
   });
 
   test('is unknown where a run judged nothing twice', () => {
     const once = rows.map((row) => row.map((judgements) => judgements.slice(0, 1)));
-    expect(judgingOf([rows, once])).toBeUndefined();
-    expect(splitVariance(4, samplingOf([means]), undefined)).not.toHaveProperty('judge');
+    expect(splitVariance(16, samplingOf([rows, once]))).not.toHaveProperty('judge');
   });
 
   test('larger than what generations differ by leaves generation nothing, and no part is negative', () => {
-    const sampling = { variance: 2, df: 10, perRepeat: 4 };
-    expect(splitVariance(2, sampling, 3)).toEqual({ row: 1, generation: 0, judge: 3, perRepeat: 4 });
-    expect(splitVariance(1, sampling, 3)).toEqual({ row: 0, generation: 0, judge: 3, perRepeat: 4 });
+    // All judgements lie around one mean, whatever the generation.
+    const sampling = samplingOf([
+      Array.from({ length: 12 }, () => [
+        [1, 5],
+        [5, 1],
+      ]),
+    ]);
+    expect(sampling).toMatchObject({ generation: 0, judge: 8 / 4 / 12 });
+    const { judge, perRepeat } = sampling;
+    expect(splitVariance(1, sampling)).toEqual({ row: 1 - (judge ?? 0), generation: 0, judge, perRepeat });
+    expect(splitVariance(0.1, sampling)).toEqual({ row: 0, generation: 0, judge, perRepeat });
   });
 
   test('of Overall falls to generation where a domain does not know it, and with that to the rows', () => {
@@ -191,7 +196,7 @@ describe('the judge’s part of the variance', () => {
         }
       }
       const se = clusteredEstimate(each(...runMeans.map(mean))).se ?? 0;
-      const split = splitVariance(se, samplingOf([runMeans]), judgingOf([run]));
+      const split = splitVariance(se ** 2, samplingOf([run]));
       sums.row += split.row;
       sums.generation += split.generation ?? 0;
       sums.judge += split.judge ?? 0;

@@ -140,17 +140,12 @@ export const HOSTILE: readonly string[] = [
   '__proto__',
 ];
 
-export const LOOK = { columns: 80, color: false, unofficial: false };
+export const LOOK = { columns: 80, color: false };
 
 /** A leaderboard of these runs in a format. */
-export function format(
-  name: keyof typeof TEXT_FORMATS,
-  runs: readonly BoardRun[],
-  columns = 80,
-  unofficial = true,
-): string {
+export function format(name: keyof typeof TEXT_FORMATS, runs: readonly BoardRun[], columns = 80): string {
   const board = leaderboard(runs, { ...DEFAULTS, withPublished: name !== 'hf' }, () => true);
-  return TEXT_FORMATS[name].print(board, { ...LOOK, columns, unofficial });
+  return TEXT_FORMATS[name].print(board, { ...LOOK, columns });
 }
 
 /** A run for each hostile name, and one for each with a harmless name. */

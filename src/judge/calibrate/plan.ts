@@ -134,15 +134,17 @@ async function jobsOf(row: RowRef, predictions: MadePredictions, { variants, jud
 /** Domain by domain in the order of the data, since a domain's rows share the judge's prompt; within it trajectory by trajectory. */
 function inOrder(rows: readonly RowRef[], taken: readonly CalibrationJob[][]): CalibrationJob[] {
   const domains = [...new Set(rows.map(({ domain }) => domain))];
-  const place = new Map(domains.map((domain, at) => [domain, at]));
-  const placeOf = ([job]: readonly CalibrationJob[]) => {
-    const { domain, trajectoryNumber, turnIdx, position } = present(job).row;
-    return [place.get(domain) ?? 0, trajectoryNumber, turnIdx, position];
-  };
-  return taken
-    .map((jobs) => ({ jobs, at: placeOf(jobs) }))
-    .sort((a, b) => a.at.map((own, index) => own - present(b.at[index])).find((difference) => difference !== 0) ?? 0)
-    .flatMap(({ jobs }) => jobs);
+  const places = new Map(domains.map((domain, at) => [domain, at]));
+  const placeOf = ({ domain }: RowRef) => places.get(domain) ?? 0;
+  return [...groupBy(taken.flat(), ({ row }) => row)]
+    .sort(
+      ([a], [b]) =>
+        placeOf(a) - placeOf(b) ||
+        a.trajectoryNumber - b.trajectoryNumber ||
+        a.turnIdx - b.turnIdx ||
+        a.position - b.position,
+    )
+    .flatMap(([, jobs]) => jobs);
 }
 
 /** What is judged, and what the planned rows are too few for, a sentence each. */

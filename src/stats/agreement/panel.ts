@@ -2,7 +2,8 @@
 
 import { z } from 'zod';
 import { COUNT, FIGURE, keyed } from '../../core/document.js';
-import { groupBy, keysOf, recordOf } from '../../core/groups.js';
+import { present } from '../../core/errors.js';
+import { groupBy, keysOf, recordOf, type Some } from '../../core/groups.js';
 import { DIMENSIONS, type Dimension, type Domain, type Ratings } from '../../core/types.js';
 import { mean } from '../clusters.js';
 import type { Resampling } from '../resampling.js';
@@ -61,9 +62,8 @@ export const PANEL = z.strictObject({
 });
 export type PanelDocument = Omit<z.infer<typeof PANEL>, 'schema' | 'exit_code' | 'output'>;
 
-/** The judges' offsets in a domain, each judge's in the judges' order; a dimension that is not known is absent. */
-type DomainOffsets = ReturnType<typeof domainOffsets>;
-export type Offsets = ReadonlyMap<Domain, DomainOffsets>;
+/** The judges' offsets by domain. */
+export type Offsets = NonNullable<PanelDocument['offsets']>;
 
 /** One prediction, with what each judge gave it, in the judges' order; undefined where a judge gave nothing. */
 export interface PanelCase {
@@ -77,24 +77,22 @@ export interface PanelCase {
  * the mean of all judges' ratings. Those of one dimension add up to 0.
  */
 export function offsetsOf(cases: readonly PanelCase[]): Offsets {
-  return new Map([...groupBy(cases, ({ domain }) => domain)].map(([domain, own]) => [domain, domainOffsets(own)]));
+  const domains = groupBy(cases, ({ domain }) => domain);
+  return Object.fromEntries([...domains].map(([domain, own]) => [domain, domainOffsets(own)]));
 }
 
-function domainOffsets(cases: readonly PanelCase[]) {
+function domainOffsets(cases: Some<PanelCase>): Offsets[string] {
+  const judges = cases[0].given;
   const whole = cases.filter(({ given }) => given.every((ratings) => ratings !== undefined));
-  const judges: Ratings[] = (cases[0]?.given ?? []).map(() => ({}));
-  for (const dimension of DIMENSIONS) {
-    const rows = whole
-      .map(({ given }) => valuesIn(given, dimension))
-      .filter((values) => values.length === judges.length);
-    if (rows.length === 0) continue;
-    const centre = mean(rows.map((values) => mean(values)));
-    for (const [judge, offsets] of judges.entries()) {
-      // Every row has a value of each judge.
-      offsets[dimension] = mean(rows.map((values) => values[judge] as number)) - centre;
-    }
-  }
-  return { rows: whole.length, judges };
+  const values = recordOf(DIMENSIONS, (dimension) =>
+    whole.map(({ given }) => valuesIn(given, dimension)).filter(({ length }) => length === judges.length),
+  );
+  const offset = (judge: number, rows: readonly (readonly number[])[]) =>
+    rows.length === 0 ? null : mean(rows.map((row) => present(row[judge]))) - mean(rows.map(mean));
+  return {
+    rows: whole.length,
+    judges: judges.map((_, judge) => recordOf(DIMENSIONS, (dimension) => offset(judge, values[dimension]))),
+  };
 }
 
 /**
@@ -108,7 +106,7 @@ export function combinedRating({ domain, given }: PanelCase, { combine, quorum }
   for (const dimension of DIMENSIONS) {
     const level = given.flatMap((ratings, judge) => {
       const rating = ratings?.[dimension];
-      const offset = quorum === undefined ? 0 : offsets.get(domain)?.judges[judge]?.[dimension];
+      const offset = quorum === undefined ? 0 : offsets[domain]?.judges[judge]?.[dimension];
       return rating === undefined ? [] : [rating - (offset ?? Number.NaN)];
     });
     const isEnough = level.length > 0 && level.length >= Math.min(quorum ?? given.length, given.length);
@@ -131,16 +129,6 @@ function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const half = sorted.length / 2;
   return mean(sorted.slice(Math.ceil(half) - 1, Math.floor(half) + 1));
-}
-
-/** The offsets with every dimension. */
-export function offsetsDocument(offsets: Offsets): NonNullable<PanelDocument['offsets']> {
-  return Object.fromEntries(
-    Array.from(offsets, ([domain, { rows, judges }]) => [
-      domain,
-      { rows, judges: judges.map((own) => recordOf(DIMENSIONS, (dimension) => own[dimension] ?? null)) },
-    ]),
-  );
 }
 
 /** How far the judges agree over all predictions in each dimension and in the total, and by domain in the total. */

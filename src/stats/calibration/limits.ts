@@ -4,6 +4,7 @@
 import { LEAST_TRAJECTORIES } from '../../core/calibration.js';
 import { domainName } from '../../core/domains.js';
 import { EXIT, present } from '../../core/errors.js';
+import { countBy } from '../../core/groups.js';
 import { besideLimit, intervalText, twoDecimals } from '../../core/printable.js';
 import { type Domain, LEAST_CLUSTERS } from '../../core/types.js';
 import { heldForAll } from './calibration.js';
@@ -85,9 +86,8 @@ const LIMITS: readonly Limit[] = [
     what: 'number of damages that the judge is blind to',
     none: 'no damage was judged',
     found({ losses }) {
-      const seeing = (sight: string) => losses.filter((loss) => loss.sight === sight).length;
-      const blind = seeing('blind');
-      return losses.length === 0 ? null : { value: blind, low: blind, high: blind + seeing('undecided') };
+      const { blind = 0, undecided = 0 } = countBy(losses, ({ sight }) => sight);
+      return losses.length === 0 ? null : { value: blind, low: blind, high: blind + undecided };
     },
   },
   {

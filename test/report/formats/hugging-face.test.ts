@@ -9,7 +9,7 @@ import { cardOf, format, hostileRuns, METRICS, OFFICIAL, run } from '../../suppo
 describe('a file for Hugging Face', () => {
   it('of a hostile name reads back as one entry for each figure', () => {
     for (const hostile of hostileRuns) {
-      const seven = { ...hostile, card: cardOf(56.785) };
+      const seven = { ...hostile, judgedWith: OFFICIAL, card: cardOf(56.785) };
       const entries = parse(format('hf', [seven]));
       expect(entries.map((entry: { dataset: { task_id: string } }) => entry.dataset.task_id)).toEqual([
         'overall',
@@ -36,17 +36,13 @@ describe('a file for Hugging Face', () => {
     ['rubric pack', { rubricPack: 'awb-1' }],
     ['reading', { verdicts: 'strict' }],
     ['protocol', { protocol: 'blind' }],
-  ])('of another %s is refused, or says so in itself', (_what, change) => {
+  ])('of another %s is refused', (_what, change) => {
     const other = [run('a', 60, { judgedWith: { ...OFFICIAL, ...change } })];
-    expect(() => format('hf', other, 80, false)).toThrow('--unofficial');
-    const text = format('hf', other);
-    expect(text).toMatch(/^# NOT THE OFFICIAL JUDGE/m);
-    for (const { notes } of parse(text)) expect(notes).toMatch(/^NOT THE OFFICIAL JUDGE, RUBRIC PACK OR PROTOCOL/);
-    expect(format('hf', [run('a', 60)], 80, false)).not.toContain('NOT THE OFFICIAL');
+    expect(() => format('hf', other)).toThrow('this run was not judged as those are');
   });
 
   it('holds official figures, with our own in its notes', () => {
-    const [entry] = parse(format('hf', [run('a', 60, { withFailures: 45 })], 80, false));
+    const [entry] = parse(format('hf', [run('a', 60, { withFailures: 45 })]));
     expect(entry).toMatchObject({ value: 60 });
     expect(entry.notes).toContain("45.00 with the model's failures at rating 1; 95 % interval of that 41.00 to 49.00");
   });

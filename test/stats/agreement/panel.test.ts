@@ -46,10 +46,10 @@ describe('a panel', () => {
       casesOf([[5, 3, 1]], 'os'),
     ];
     const offsets = offsetsOf([...web, ...os]);
-    const formats = (domain: string) => offsets.get(domain)?.judges.map(({ format = 0 }) => format) ?? [];
+    const formats = (domain: string) => offsets[domain]?.judges.map(({ format }) => format ?? 0) ?? [];
     expect(formats('web').reduce((sum, offset) => sum + offset, 0)).toBeCloseTo(0, 12);
     expect(formats('os')).toEqual([2, 0, -2]);
-    expect(offsets.get('web')?.rows).toBe(2);
+    expect(offsets.web?.rows).toBe(2);
   });
 
   test('says nothing under a quorum where no row was rated by all judges, since their offsets are not known', () => {
@@ -74,7 +74,7 @@ describe('a panel', () => {
         { format: 2, quality: 2, realism: 5 },
       ],
     };
-    expect(combinedRating(one, { combine: 'mean' }, new Map())).toEqual({
+    expect(combinedRating(one, { combine: 'mean' }, {})).toEqual({
       ratings: { format: 3, quality: 2 },
       total: 2.5,
       judges: 2,
