@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { COUNT, documentOf, FIGURE, keyed, TEXT } from '../core/document.js';
-import { EXIT, nearest, UserError } from '../core/errors.js';
+import { EXIT, nearest, present, UserError } from '../core/errors.js';
 import { FACT_KINDS } from '../core/facts.js';
 import { counted, oneLine, printable, shortened } from '../core/printable.js';
 import { blocksText, bold, type Look, lookOf, wrapped } from '../core/terminal.js';
@@ -10,8 +10,8 @@ import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
 import { readWithOther } from '../results/find.js';
 import type { ReadRun } from '../results/read-run.js';
 import { defineCommand, option } from '../settings/command.js';
-import type { ListedSample, SampleList } from '../view/documents.js';
-import { choicesOf, QUERY_PARTS, type Query, type SelectedSample, sampleName, select } from '../view/query.js';
+import type { SampleList } from '../view/documents.js';
+import { choicesOf, QUERY_PARTS, type Query, type Selected, sampleName, select } from '../view/query.js';
 import { inReadingOrder, sampleList } from '../view/sample-list.js';
 import { openTexts, type RowTexts } from '../view/sample-texts.js';
 
@@ -43,10 +43,7 @@ export const command = defineCommand({
     try {
       const shown: Shown[] = [];
       for (const selected of found.slice(0, settings.worst)) {
-        const [sample, row] = [list.samples[selected.at], rows[selected.at]];
-        if (sample !== undefined && row !== undefined) {
-          shown.push({ list, sample, ...selected, texts: await texts.read(row) });
-        }
+        shown.push({ list, ...selected, texts: await texts.read(present(rows[selected.at])) });
       }
       if (settings.json) {
         const described = ({ name, source }: ReadRun) => ({ name, source });
@@ -84,9 +81,8 @@ function unknown(what: string, given: string, known: readonly string[]): UserErr
 }
 
 /** A sample with its texts. */
-interface Shown extends SelectedSample {
+interface Shown extends Selected {
   readonly list: SampleList;
-  readonly sample: ListedSample;
   readonly texts: RowTexts;
 }
 

@@ -1,10 +1,10 @@
 // One sample: what the world model saw, its prediction next to the truth, what the judge says of it, and the texts behind it.
 
 import type { Index, ListedSample, SampleList, SampleTexts, TrajectoryTexts } from '../../documents.js';
-import { sampleName } from '../../query.js';
+import { type Selected, sampleName } from '../../query.js';
 import { Behind, History, TextFold } from '../behind.js';
 import { Difference } from '../difference.js';
-import { idOf, Marks, Pip, Score, type Selected } from '../listed.js';
+import { idOf, Marks, Pip, Score } from '../listed.js';
 import { Block, Loaded, type Row, Table } from '../parts.js';
 import { href, type Route, set } from '../route.js';
 import { Screens } from '../screens.js';

@@ -3,8 +3,8 @@
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { ListedSample, SampleList } from '../../documents.js';
-import { choicesOf, QUERY_PARTS, type QueryPart, sampleName } from '../../query.js';
-import { idOf, Marks, Score, type Selected, selected } from '../listed.js';
+import { choicesOf, QUERY_PARTS, type QueryPart, type Selected, sampleName, select } from '../../query.js';
+import { idOf, Marks, Score } from '../listed.js';
 import { Fold, Loaded, Select } from '../parts.js';
 import { href, type PageProps, type Route, set } from '../route.js';
 import { RowWindow } from '../row-window.js';
@@ -33,10 +33,7 @@ export function SamplesPage({ runRef, against, ...page }: PageProps & { runRef: 
 
 function Samples({ index, route, list, against }: Props) {
   const found = useFound(route, list, against);
-  const all = useMemo(
-    () => new Map(selected(list, {}, against).map((one) => [idOf(one.sample), one])),
-    [list, against],
-  );
+  const all = useMemo(() => new Map(select(list, {}, against).map((one) => [idOf(one.sample), one])), [list, against]);
   // The list stays where it was when a phone goes back to it.
   const last = useRef('');
   const asked = route.query.get('sample');
@@ -140,9 +137,9 @@ function addressOf(route: Route, { sample }: Selected): string {
 /** What the filters leave, in order, and how far its texts are searched. */
 function useFound(route: Route, list: SampleList, against: SampleList | undefined) {
   const { sample: _, shown: __, texts, ...query } = settings(route);
-  const listed = useMemo(() => selected(list, query, against), [list, against, JSON.stringify(query)]);
+  const listed = useMemo(() => select(list, query, against), [list, against, JSON.stringify(query)]);
   const all = { ...query, text: '' };
-  const unsearched = useMemo(() => selected(list, all, against), [list, against, JSON.stringify(all)]);
+  const unsearched = useMemo(() => select(list, all, against), [list, against, JSON.stringify(all)]);
   const trajectories = useMemo(() => [...new Set(unsearched.map(({ sample }) => sample.g))], [unsearched]);
   const search = useTextSearch(list, texts === undefined ? '' : (query.text ?? ''), trajectories);
   const samples = useMemo(() => {
