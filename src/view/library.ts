@@ -179,13 +179,13 @@ export function openLibrary(places: readonly string[], options: LibraryOptions) 
     return pageOf(opened);
   }
 
-  async function pageOf(opened: OpenedRun): Promise<RunDocument> {
+  async function pageOf(opened: OpenedRun, scoresOnly = false): Promise<RunDocument> {
     const { made } = opened.run;
     const isCalibrated = [...sources.values()].some(({ source: { calibrations } }) =>
       calibrations.some(({ judgeKey }) => judgeKey === made.judgeKey),
     );
     return opened.page({
-      isCalibrated,
+      ...{ isCalibrated, scoresOnly },
       forced: made.rollout === undefined ? undefined : await forcedPartner(opened.run),
     });
   }
@@ -244,9 +244,8 @@ export function openLibrary(places: readonly string[], options: LibraryOptions) 
         const { source: opened } = await attempt<OpenedRun | undefined>(open, undefined, io);
         if (opened === undefined) continue;
         const { ref } = opened;
-        const page = await pageOf(opened);
-        yield [`run/${ref}`, scoresOnly ? { ...page, manifest: null } : page];
-        if (page.mode === 'scenarios') {
+        yield [`run/${ref}`, await pageOf(opened, scoresOnly)];
+        if (opened.run.made.mode === 'scenarios') {
           const { source } = await attempt(() => opened.scenarios(scoresOnly ? 0 : MOST_BYTES), undefined, io);
           if (source !== undefined) yield [`scenarios/${ref}`, source];
           continue;

@@ -2,8 +2,9 @@
 
 import { useState } from 'preact/hooks';
 import type { RequestAgain, SampleTexts } from '../documents.js';
+import { count, plural } from '../figures.js';
 import { Fold } from './parts.js';
-import { count, plural, Text, visible } from './text.js';
+import { Text, visible } from './text.js';
 
 /** A text that is there on demand; nothing where there is none. */
 export function TextFold({ title, text }: { readonly title: string; readonly text: string | undefined }) {

@@ -2,8 +2,9 @@
 
 import { rowId } from '../../core/row-id.js';
 import type { ListedSample, SampleList } from '../documents.js';
+import { DASH, signed } from '../figures.js';
 import type { Selected } from '../query.js';
-import { DASH, signed, visible } from './text.js';
+import { visible } from './text.js';
 
 /** The record id of a sample, by which an address names it. */
 export function idOf({ k, r = 0, j }: ListedSample): string {

@@ -1,6 +1,7 @@
 // One sample: what the world model saw, its prediction next to the truth, what the judge says of it, and the texts behind it.
 
 import type { Index, ListedSample, SampleList, SampleTexts, TrajectoryTexts } from '../../documents.js';
+import { DASH } from '../../figures.js';
 import { type Selected, sampleName } from '../../query.js';
 import { Behind, History, TextFold } from '../behind.js';
 import { Difference } from '../difference.js';
@@ -9,7 +10,7 @@ import { Block, Loaded, type Row, Table } from '../parts.js';
 import { href, type Route, set } from '../route.js';
 import { Screens } from '../screens.js';
 import { useDocument } from '../source.js';
-import { DASH, Text, visible } from '../text.js';
+import { Text, visible } from '../text.js';
 
 /** A run's side of a sample: its name where there are two, and its texts. */
 interface Side {

@@ -3,6 +3,7 @@
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { ListedSample, SampleList } from '../../documents.js';
+import { count, plural } from '../../figures.js';
 import { choicesOf, QUERY_PARTS, type QueryPart, type Selected, sampleName, select } from '../../query.js';
 import { idOf, Marks, Score } from '../listed.js';
 import { Fold, Loaded, Select } from '../parts.js';
@@ -10,7 +11,7 @@ import { href, type PageProps, type Route, set } from '../route.js';
 import { RowWindow } from '../row-window.js';
 import { useTextSearch } from '../search.js';
 import { useDocument } from '../source.js';
-import { count, plural, visible } from '../text.js';
+import { visible } from '../text.js';
 import { Sample, toggleScreen, toggleShown, turnsOf } from './sample.js';
 
 type Props = PageProps & { readonly list: SampleList; readonly against: SampleList | undefined };
