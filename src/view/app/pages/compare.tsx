@@ -12,6 +12,10 @@ export function ComparePage(props: PageProps) {
   if (page === 'samples') return <SamplesPage {...props} runRef={candidate} against={base} />;
   if (candidates.length === 0) return <Failed reason="A comparison needs two runs; choose them in the list of runs." />;
   return candidates.map((each) => (
-    <ShownPage key={each} name={`compare/${base}/${each}`} rows={href(['compare', base, each, 'samples'])} />
+    <ShownPage
+      key={each}
+      name={`compare/${base}/${each}`}
+      rows={href(['compare', base, each, 'samples'], { sort: 'drop' })}
+    />
   ));
 }
