@@ -5,7 +5,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { manifestBeside } from '../benchmark/judged-path.js';
 import { inputMissing, messageOf } from '../core/errors.js';
-import { groupBy } from '../core/groups.js';
+import { groupBy, heldIn } from '../core/groups.js';
 import { fingerprintOf } from '../core/identity.js';
 import { shownPath, withShownPaths } from '../core/printable.js';
 import type { Io } from '../core/types.js';
@@ -190,13 +190,14 @@ export function openLibrary(places: readonly string[], options: LibraryOptions) 
     });
   }
 
+  /** Texts stay open: those of a lean run are in the benchmark, which takes long to open. */
+  const reading = new Map<OpenedRun, ReturnType<OpenedRun['openTexts']>>();
+
   async function textsOf(opened: OpenedRun, place: number): Promise<TrajectoryTexts> {
-    const texts = await opened.openTexts();
-    try {
-      return await texts.of(place);
-    } finally {
-      await texts.close();
-    }
+    const texts = heldIn(reading, opened, opened.openTexts);
+    // What failed may be there at the next try.
+    texts.catch(() => reading.delete(opened));
+    return (await texts).of(place);
   }
 
   /** @throws UserError (66) where they are not there any more */
@@ -271,6 +272,11 @@ export function openLibrary(places: readonly string[], options: LibraryOptions) 
       yield ['index', { ...(await index()), isLive: false, scoresOnly }];
     },
     run,
+    async close(): Promise<void> {
+      for (const texts of await Promise.allSettled(reading.values())) {
+        if (texts.status === 'fulfilled') await texts.value.close();
+      }
+    },
   };
 }
 
