@@ -304,8 +304,6 @@ export interface SampleList {
   readonly lead: Lead;
   readonly domains: readonly { readonly domain: string; readonly name: string }[];
   readonly figures: readonly FigureScale[];
-  /** Whether some row was predicted, or some prediction judged, more than once. */
-  readonly repeats: boolean;
   /** Hashes of trajectories; a sample names its own by place. */
   readonly trajectories: readonly string[];
   /** In reading order: by domain, trajectory, turn, repeat and judgement. */

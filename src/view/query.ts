@@ -184,7 +184,8 @@ function ratingTest(value: string, list: SampleList): Test {
   return ({ sample: { v, x } }) => v !== undefined && x === undefined && v >= from && v < to;
 }
 
-function holdsText(list: SampleList, sample: ListedSample, wanted: string): boolean {
+/** Whether a text is in what the list knows of a sample. */
+export function holdsText(list: SampleList, sample: ListedSample, wanted: string): boolean {
   const { k, n = '', x = '', y = '', l = [], u = [] } = sample;
   const texts = [k, sampleName(list, sample), n, x, y, ...l, ...u];
   return texts.some((text) => text.toLowerCase().includes(wanted.trim().toLowerCase()));

@@ -143,10 +143,9 @@ describe('a run', () => {
     await awb(['judge', '--predictions', predictions, '--mode', 'metrics', '--output-dir', dir]);
     const { output } = await report('--run', join(dir, 'judged.jsonl'));
     const {
-      samples: { samples, repeats, figures },
+      samples: { samples, figures },
     } = await documentsIn(output);
     expect(samples.map(({ r = 0 }: Row) => r)).toEqual(Array.from({ length: 14 }, (_, index) => index % 2));
-    expect(repeats).toBe(true);
     expect(figures).toContainEqual(['chrf', 100]);
   });
 

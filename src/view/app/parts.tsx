@@ -101,6 +101,21 @@ export function Notes({ notes }: { notes: readonly string[] }) {
   );
 }
 
+/** What a judge says of a prediction, each remark on one line. */
+export function Remarks({ title, remarks }: { title: string; remarks: readonly string[] }) {
+  return (
+    <section>
+      <h3>{title}</h3>
+      {remarks.length === 0 && <p class="soft">None named.</p>}
+      <ul>
+        {remarks.map((remark) => (
+          <li>{visible(remark.replace(/\s+/g, ' '))}</li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
 export interface Column {
   readonly heading: ComponentChild;
   /** Figures stand at the right, drawings take what is left. */

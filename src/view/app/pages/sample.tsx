@@ -6,7 +6,7 @@ import { type Selected, sampleName } from '../../query.js';
 import { Behind, History, TextFold } from '../behind.js';
 import { Difference } from '../difference.js';
 import { idOf, Marks, Pip, Score } from '../listed.js';
-import { Block, Loaded, type Row, Table } from '../parts.js';
+import { Block, Loaded, Remarks, type Row, Table } from '../parts.js';
 import { href, type Route, set } from '../route.js';
 import { Screens } from '../screens.js';
 import { useDocument } from '../source.js';
@@ -232,23 +232,9 @@ function Verdict({ name, row: { facts, strengths, weaknesses } }: Side) {
           </li>
         ))}
       </ul>
-      <Remarks title="Weaknesses" items={weaknesses} />
-      <Remarks title="Strengths" items={strengths} />
+      <Remarks title="Weaknesses" remarks={weaknesses} />
+      <Remarks title="Strengths" remarks={strengths} />
     </Block>
-  );
-}
-
-function Remarks({ title, items }: { readonly title: string; readonly items: readonly string[] }) {
-  return (
-    <>
-      <h3>{title}</h3>
-      {items.length === 0 && <p class="soft">None named.</p>}
-      <ul>
-        {items.map((item) => (
-          <li>{visible(item.replace(/\s+/g, ' '))}</li>
-        ))}
-      </ul>
-    </>
   );
 }
 

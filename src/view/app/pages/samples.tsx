@@ -4,7 +4,7 @@ import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { ListedSample, SampleList } from '../../documents.js';
 import { count, plural } from '../../figures.js';
-import { choicesOf, QUERY_PARTS, type QueryPart, type Selected, sampleName, select } from '../../query.js';
+import { choicesOf, holdsText, QUERY_PARTS, type QueryPart, type Selected, sampleName, select } from '../../query.js';
 import { idOf, Marks, Score } from '../listed.js';
 import { Fold, Loaded, Select } from '../parts.js';
 import { href, type PageProps, type Route, set } from '../route.js';
@@ -137,17 +137,14 @@ function addressOf(route: Route, { sample }: Selected): string {
 
 /** What the filters leave, in order, and how far its texts are searched. */
 function useFound(route: Route, list: SampleList, against: SampleList | undefined) {
-  const { sample: _, shown: __, texts, ...query } = settings(route);
-  const listed = useMemo(() => select(list, query, against), [list, against, JSON.stringify(query)]);
-  const all = { ...query, text: '' };
-  const unsearched = useMemo(() => select(list, all, against), [list, against, JSON.stringify(all)]);
-  const trajectories = useMemo(() => [...new Set(unsearched.map(({ sample }) => sample.g))], [unsearched]);
-  const search = useTextSearch(list, texts === undefined ? '' : (query.text ?? ''), trajectories);
+  const { sample: _, shown: __, texts, text = '', ...query } = settings(route);
+  const all = useMemo(() => select(list, query, against), [list, against, JSON.stringify(query)]);
+  const trajectories = useMemo(() => [...new Set(all.map(({ sample }) => sample.g))], [all]);
+  const search = useTextSearch(list, texts === undefined ? '' : text, trajectories);
   const samples = useMemo(() => {
-    if (search.found.size === 0) return listed;
-    const isListed = new Set(listed.map(({ sample }) => sample));
-    return unsearched.filter(({ sample }) => isListed.has(sample) || search.found.has(idOf(sample)));
-  }, [listed, unsearched, search.found]);
+    const isFound = (sample: ListedSample) => holdsText(list, sample, text) || search.found.has(idOf(sample));
+    return text === '' ? all : all.filter(({ sample }) => isFound(sample));
+  }, [all, text, search.found]);
   return { samples, search, trajectories: trajectories.length };
 }
 
