@@ -112,7 +112,7 @@ describe.skipIf(noBrowser !== undefined)('a rater', () => {
 
   it('reads what is rated: the texts behind the turn, the action, and the prediction next to the truth', async () => {
     await begin();
-    const key = await text('#sample .note');
+    const key = await text('#sample > .note');
     const row = ROWS.find((each) => `key ${keyOf(each)}` === key) as MadeRow;
     expect(await text('#sample h2')).toBe('MCP · turn 2');
     expect(await text('#sample > pre')).toBe(`cat ${row.name}`);
