@@ -13,7 +13,7 @@ import { type Matched, matchRatings, REASONS, readPredictions } from '../results
 import { noting, OPEN, pageLink, print, requirePageName, writeText } from '../results/output.js';
 import { defineCommand, option } from '../settings/command.js';
 import { agreementWithPeople } from '../stats/agreement/people.js';
-import { resultPage } from '../view/result-documents.js';
+import { resultPage, shownAgreement } from '../view/result-documents.js';
 
 export const command = defineCommand({
   description:
@@ -48,7 +48,8 @@ export const command = defineCommand({
     const found = agreementWithPeople(matched.predictions, { draws: settings.draws, seed: settings.seed });
     await heedStop(io);
     if (settings.html !== undefined) {
-      const page = resultPage('A judge and people', 'agreement', agreementOfPeople(found));
+      const title = 'A judge and people';
+      const page = resultPage(title, 'agreement', shownAgreement(title, agreementOfPeople(found)));
       await writeText(settings.html, await page, '--html', io);
       const link = await pageLink(settings.html, settings, io);
       if (!settings.quiet) io.stderr.write(`page: ${link}\n`);

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { COUNT, documentOf, FIGURE, keyed, TEXT } from '../core/document.js';
-import { EXIT, UserError } from '../core/errors.js';
+import { EXIT, present, UserError } from '../core/errors.js';
 import { FACT_KINDS } from '../core/facts.js';
 import { counted, oneLine, printable, shortened } from '../core/printable.js';
 import { unknownName } from '../core/schema.js';
@@ -12,8 +12,8 @@ import { readWithOther } from '../results/find.js';
 import { print } from '../results/output.js';
 import type { ReadRun } from '../results/read-run.js';
 import { defineCommand, option } from '../settings/command.js';
-import type { ListedSample, SampleList } from '../view/documents.js';
-import { choicesOf, QUERY_PARTS, type Query, type SelectedSample, sampleName, select } from '../view/query.js';
+import type { SampleList } from '../view/documents.js';
+import { choicesOf, QUERY_PARTS, type Query, type Selected, sampleName, select } from '../view/query.js';
 import { inReadingOrder, sampleList } from '../view/sample-list.js';
 import { openTexts, type RowTexts } from '../view/sample-texts.js';
 
@@ -45,10 +45,7 @@ export const command = defineCommand({
     try {
       const shown: Shown[] = [];
       for (const selected of found.slice(0, settings.worst)) {
-        const [sample, row] = [list.samples[selected.at], rows[selected.at]];
-        if (sample !== undefined && row !== undefined) {
-          shown.push({ list, sample, ...selected, texts: await texts.read(row) });
-        }
+        shown.push({ list, ...selected, texts: await texts.read(present(rows[selected.at])) });
       }
       const described = ({ name, source }: ReadRun) => ({ name, source });
       const runs = { run: described(run), compare: other && described(other) };
@@ -78,9 +75,8 @@ function queryOf(filters: Readonly<Record<string, string>>, list: SampleList, ag
 }
 
 /** A sample with its texts. */
-interface Shown extends SelectedSample {
+interface Shown extends Selected {
   readonly list: SampleList;
-  readonly sample: ListedSample;
   readonly texts: RowTexts;
 }
 

@@ -72,6 +72,7 @@ export const command = defineCommand({
     if (open) await openInBrowser(viewer.url, io);
     if (!io.stop.aborted) await once(io.stop, 'abort');
     await viewer.close();
+    await library.close();
     // Being stopped is how a server ends well.
     return interruption(io.stop);
   },

@@ -74,11 +74,3 @@ export type EstimateDocument = z.infer<typeof ESTIMATE>;
 export function estimateDocument(estimate: Estimate): EstimateDocument {
   return documentOf(ESTIMATE, estimate);
 }
-
-/** JSON in ASCII: it holds nothing that hides or reorders text where it is printed. */
-export function asciiJson(value: unknown): string {
-  return JSON.stringify(value).replace(
-    /[\x7f-\uffff]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
-}

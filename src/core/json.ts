@@ -67,3 +67,11 @@ export function canonicalJson(value: unknown): string {
   }
   return JSON.stringify(value) ?? 'null';
 }
+
+/** JSON in ASCII: it holds nothing that hides or reorders text where it is printed. */
+export function asciiJson(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[\x7f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}

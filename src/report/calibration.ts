@@ -75,7 +75,7 @@ const VERDICTS = { holds: ['PASSED', GOOD], undecided: ['UNDECIDED', OPEN], brok
 const NAME_COLUMNS = 18;
 
 /** A table of a calibration, with how to read any table like it. */
-export type CalibrationTable = MarkedTable & { readonly reading: string };
+type CalibrationTable = MarkedTable & { readonly reading: string };
 
 /** What there is to say of each domain, and of all. */
 export function domainTable({ overall, domains }: Calibration): CalibrationTable {

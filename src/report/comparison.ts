@@ -3,8 +3,9 @@
 
 import { z } from 'zod';
 import type { Comparison, Difference, DifferenceSet, Figure } from '../core/comparison.js';
-import { asciiJson, documentOf, FIGURE, keyed, SPREAD, TEXT } from '../core/document.js';
+import { documentOf, FIGURE, keyed, SPREAD, TEXT } from '../core/document.js';
 import { domainName, domainsOfMean, meanName } from '../core/domains.js';
+import { asciiJson } from '../core/json.js';
 import { intervalText, oneLine, shortened, signed, twoDecimals } from '../core/printable.js';
 import { columnsOf, NONE, type OutputFormat, withoutIntervalNote } from '../core/table.js';
 import {

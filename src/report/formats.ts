@@ -1,8 +1,9 @@
 // A leaderboard in every format of text, each with what files of it end in. Whatever its texts hold, they stay text.
 
 import { z } from 'zod';
-import { asciiJson, documentOf, FIGURE, keyed, SPREAD, TEXT } from '../core/document.js';
+import { documentOf, FIGURE, keyed, SPREAD, TEXT } from '../core/document.js';
 import { present, UserError } from '../core/errors.js';
+import { asciiJson } from '../core/json.js';
 import { intervalText, shortenedByWords, twoDecimals } from '../core/printable.js';
 import type { OutputFormat } from '../core/table.js';
 import { bold, fits, type Look, legendOf, type MarkedTable, terminal, wrapped } from '../core/terminal.js';

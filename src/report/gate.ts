@@ -11,9 +11,10 @@ import {
   type RuleResult,
   TIERS,
 } from '../core/decision.js';
-import { asciiJson, documentOf, FIGURE, keyed, TEXT } from '../core/document.js';
+import { documentOf, FIGURE, keyed, TEXT } from '../core/document.js';
 import type { ExitCode } from '../core/errors.js';
 import { countBy, groupBy } from '../core/groups.js';
+import { asciiJson } from '../core/json.js';
 import { oneLine, printable } from '../core/printable.js';
 import { columnsOf, NONE } from '../core/table.js';
 import { blocksText, type Look, legendOf, type MarkedTable, painted, terminal, wrapped } from '../core/terminal.js';

@@ -12,7 +12,7 @@ import { ratesDimensions } from '../judge/modes.js';
 import { shortLabel } from '../settings/sources.js';
 import { isCovered } from '../stats/coverage.js';
 import type { StoredCalibration } from '../store/runs.js';
-import { isComparable } from './comparability.js';
+import { isComparable, isForcedPartner } from './comparability.js';
 import { type KnownRun, listOfRuns, manifestOf, provenanceIn, ranked, runsNamed, withKnownRuns } from './databases.js';
 import { noting } from './output.js';
 import { calibrationsIn, type Note, type Pair, type ReadRun, readJudgedRun, readStoredRun } from './read-run.js';
@@ -51,11 +51,19 @@ export async function readRun(
   return present(run);
 }
 
-/** Two runs by their names: of several of one name two that are complete and may be compared. @throws UserError as `readRun`. */
-export async function readPair(base: string, candidate: string, naming: Naming, io: Io): Promise<Pair> {
-  const allowed = provenanceIn(naming.allowDifferent ?? []);
+/**
+ * Two runs by their names: of several of one name two that are complete and suit, which by default are those that may be compared.
+ * @throws UserError as `readRun`.
+ */
+export async function readPair(
+  base: string,
+  candidate: string,
+  naming: Naming,
+  io: Io,
+  suits = (pair: Pair) => isComparable(pair, provenanceIn(naming.allowDifferent ?? [])),
+): Promise<Pair> {
   const pairOf = ([first, second]: readonly ReadRun[]) => ({ base: present(first), candidate: present(second) });
-  return pairOf(await readRuns([base, candidate], (runs) => isComparable(pairOf(runs), allowed), naming, io));
+  return pairOf(await readRuns([base, candidate], (runs) => suits(pairOf(runs)), naming, io));
 }
 
 /** The run of `--run` and, where it is given, that of `--compare` next to it. @throws UserError as `readRun` */
@@ -64,7 +72,10 @@ export async function readWithOther(
   io: Io,
 ): Promise<{ readonly run: ReadRun; readonly other?: ReadRun }> {
   if (settings.compare === undefined) return { run: await readRun(settings.run, settings, io) };
-  const { base, candidate } = await readPair(settings.compare, settings.run, settings, io);
+  // A rollout is shown next to the run that predicted the same with true histories.
+  const suits = ({ base, candidate }: Pair) =>
+    isComparable({ base, candidate }, []) || isForcedPartner(candidate, base);
+  const { base, candidate } = await readPair(settings.compare, settings.run, settings, io, suits);
   return { run: candidate, other: base };
 }
 

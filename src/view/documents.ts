@@ -2,10 +2,7 @@
 
 import type { z } from 'zod';
 import type { Fact } from '../core/facts.js';
-import type { Table } from '../core/table.js';
 import type { Estimate } from '../core/types.js';
-import type { Agreement } from '../report/agreement.js';
-import type { CalibrationTable } from '../report/calibration.js';
 import type { LEADERBOARD } from '../report/formats.js';
 import type { GATE } from '../report/gate.js';
 import type { RunStatus } from '../results/status.js';
@@ -29,9 +26,9 @@ export interface Documents {
   /** Of the judge of a run. */
   readonly [calibration: `calibration/${string}`]: ShownCalibration;
   /** Of a run that a panel judged. */
-  readonly [panel: `panel/${string}`]: Agreement;
+  readonly [panel: `panel/${string}`]: Shown;
   /** Of a judge with people. */
-  readonly agreement: Agreement;
+  readonly agreement: Shown;
 }
 export type DocumentName = Extract<keyof Documents, string>;
 
@@ -109,98 +106,142 @@ export interface ListedEpisodes {
 /** A name and what is known under it. */
 export type NamedText = readonly [name: string, text: string];
 
-/** The page of a run: what `awb score` says of it, and what is behind that. What a run does not have is null or empty. */
-export interface RunDocument {
-  readonly ref: string;
-  readonly name: string;
-  readonly mode: string;
-  /** What made it. */
-  readonly facts: readonly NamedText[];
-  /** What is known of its judge, in a line, and the pages that say more: the name of each, and the words that link it. */
-  readonly trust: string | null;
-  readonly judgePages: readonly (readonly [page: 'calibration' | 'panel', words: string])[];
+/** What a page says, part by part, each of which one component draws. What a page does not have is absent. */
+export interface Page {
+  readonly title: string;
+  /** What made it, in one line; and further lines. */
+  readonly facts?: readonly NamedText[];
+  readonly lines?: readonly Cell[];
   /** What a reader must know before believing the figures, one sentence each. */
-  readonly warnings: readonly string[];
-  readonly lead: Lead;
-  readonly overall: Estimate | null;
-  readonly domains: readonly DomainFigure[];
-  /** What the mean over these domains is called: `Overall`, or of how many it is. */
-  readonly mean: string;
-  /** The official mean, where it differs from what the run leads with. */
-  readonly official: number | null;
-  /** In percent; and the domain that has least. */
-  readonly coverage: string;
-  readonly least: string | null;
-  /** Predictions (rows times repeats): chosen, valid, and failed or missing. */
-  readonly chosen: number;
-  readonly valid: number;
-  readonly failed: number;
-  /** All tokens, and who took what; null where nobody was asked. */
-  readonly tokens: { readonly count: number; readonly each: string } | null;
-  /** Every figure of the tables that `awb score` prints. */
-  readonly figures: readonly FigureTable[];
-  /** Whether all of them are on a scale of 0 to 100. */
-  readonly isOnScale: boolean;
-  /** How often each rating from 1 to 5 was given, by dimension; empty where nothing was rated. */
-  readonly ratings: readonly RatingCounts[];
-  /** Its score by turn, and by the characters put to the world model. */
-  readonly turns: readonly Bin[];
-  readonly contexts: readonly Bin[];
-  /** Counts by name and domain: rows without a score by cause, and what is odd about predictions. */
-  readonly failures: Table | null;
-  readonly flags: Table | null;
-  readonly equivalence: Table | null;
-  readonly rollout: RolloutCurves | null;
-  readonly costs: Table | null;
-  /** The manifest as it stands on the disk. */
-  readonly manifest: string | null;
+  readonly warnings?: readonly string[];
+  /** What it comes to, why, and what was found in particular. */
+  readonly outcome?: Cell;
+  readonly said?: readonly Cell[];
+  readonly reasons?: readonly string[];
+  readonly figures?: readonly KeyFigure[];
+  /** What to heed. */
+  readonly notes?: readonly string[];
+  readonly blocks: readonly PageBlock[];
 }
 
-/** A table whose figures have their intervals below them: by row and column, null where there is none. */
-export interface FigureTable {
-  readonly table: Table;
-  readonly intervals: readonly (readonly (string | null)[])[];
+/** A result as the page that it is shown on. */
+interface Shown {
+  readonly page: Page;
 }
 
-/** Fractions, as panels give them, are counted with the nearest whole rating; the mean is theirs as they are. */
-export interface RatingCounts {
-  readonly name: string;
-  readonly counts: readonly number[];
-  readonly mean: number | null;
+/** A figure that a page leads with, such as `99.9 %`, and the lines below it. */
+export interface KeyFigure {
+  readonly title: string;
+  readonly figure: string;
+  readonly under?: readonly string[];
 }
 
-/** A figure over a part of the rows. */
-export interface Bin {
-  readonly name: string;
-  readonly estimate: Estimate;
+/** A part of a page, with a note on how to read it. */
+export interface PageBlock {
+  readonly title?: string;
+  readonly note?: string;
+  readonly notes?: readonly string[];
+  readonly curves?: Curves;
+  readonly tables?: readonly ShownTable[];
+  /** What stands side by side where there is room. */
+  readonly pair?: readonly PageBlock[];
+  /** What opens on a click. */
+  readonly folds?: readonly PageFold[];
 }
 
-/** A rollout: its score by distance from the last true observation as curves, and the tables of `awb score`. */
-export interface RolloutCurves {
-  readonly curves: readonly RolloutCurve[];
-  readonly tables: readonly Table[];
-  /** The name of a run that predicted the same with true histories. */
-  readonly forced: string | null;
+interface PageFold {
+  readonly title: string;
+  readonly about?: string;
+  readonly isOpen?: boolean;
+  readonly text?: string;
+  readonly blocks?: readonly PageBlock[];
 }
 
-interface RolloutCurve {
-  readonly name: string;
-  readonly isSum: boolean;
-  /** The middle of the distances, what they are called, and what the same rows score with true histories. */
-  readonly points: readonly {
-    readonly distance: number;
-    readonly label: string;
-    readonly figure: Estimate;
-    readonly forced: number | null;
+/** A table as pages show it: one for a terminal, or one with more in its cells, and drawings. */
+export interface ShownTable {
+  /** Figures stand at the right; what is wide is left out on a phone. */
+  readonly columns: readonly {
+    readonly heading: string;
+    readonly align: 'left' | 'right';
+    readonly isWide?: boolean;
+  }[];
+  /** The first cell names the row. A name alone stands above the rows that follow. */
+  readonly groups: readonly (readonly (readonly Cell[])[])[];
+  /** The group from which on the first row of each sums up others; the second without saying so. */
+  readonly firstSum?: number;
+  readonly footnotes?: readonly string[] | undefined;
+  /** Drawn next to the name of each row. */
+  readonly drawings?: Drawings;
+  /** On a phone each cell says what its column is called. */
+  readonly isBoard?: boolean;
+}
+
+/** A cell of a table: its text, and where that is not all, what stands below it, how it looks and where it leads. */
+export type Cell =
+  | string
+  | {
+      readonly text: string;
+      readonly under?: readonly string[];
+      /** A class of the stylesheet. */
+      readonly look?: string | undefined;
+      readonly isStrong?: boolean;
+      /** An address within the app. */
+      readonly link?: string;
+    };
+
+/** A figure with its interval, which is drawn. */
+export interface Figure {
+  readonly value: number;
+  readonly low?: number | null | undefined;
+  readonly high?: number | null | undefined;
+  readonly rows?: number | undefined;
+}
+
+/** Where a scale ends; on a side that is null it ends where the figures do. */
+export type ScaleEnds = readonly [from: number | null, to: number | null] | 'around 0';
+
+/** Figures with their intervals, on one scale; or shares of a whole, by counts. One for each row, group by group. */
+export type Drawings =
+  | { readonly figures: readonly (Figure | null)[]; readonly ends: ScaleEnds }
+  | { readonly counts: readonly (readonly number[])[] };
+
+/** Curves on one scale. */
+export interface Curves {
+  readonly ends: ScaleEnds;
+  /** Values that the scale holds even where no figure is as large. */
+  readonly least?: readonly number[];
+  /** Where a dashed line runs across. */
+  readonly limit?: number;
+  readonly curves: readonly {
+    readonly name: string;
+    readonly isSum: boolean;
+    readonly points: readonly CurvePoint[];
   }[];
 }
 
-/** What a world model makes of instructions: figures, and samples with their texts, each scenario's in turn. */
+export interface CurvePoint {
+  /** How far from the left it stands, 0 to 1. */
+  readonly at: number;
+  /** Its name below the drawing; a point without one has no dot. */
+  readonly label: string;
+  readonly figure: Figure;
+  /** The value of another run there. */
+  readonly other?: number | undefined;
+  /** Whether the reader has ticked it. */
+  readonly isChosen?: boolean | undefined;
+}
+
+/** What `awb score` says of a run, and what is behind that. */
+export interface RunDocument extends Shown {
+  readonly ref: string;
+  readonly mode: string;
+}
+
+/** What a world model makes of instructions: figures, how they are shown, and samples with their texts. */
 export interface ScenarioDocument {
   readonly ref: string;
   readonly figures: ScenarioFigures;
-  /** By scenario, as `awb score` prints it. */
-  readonly table: Table;
+  readonly page: Pick<Page, 'figures' | 'blocks'>;
   readonly samples: readonly ScenarioSample[];
   /** Samples that it has no room for. */
   readonly leftOut: number;
@@ -263,8 +304,6 @@ export interface SampleList {
   readonly lead: Lead;
   readonly domains: readonly { readonly domain: string; readonly name: string }[];
   readonly figures: readonly FigureScale[];
-  /** Whether some row was predicted, or some prediction judged, more than once. */
-  readonly repeats: boolean;
   /** Hashes of trajectories; a sample names its own by place. */
   readonly trajectories: readonly string[];
   /** In reading order: by domain, trajectory, turn, repeat and judgement. */
@@ -377,46 +416,20 @@ export interface JudgeSays {
   readonly strengths: readonly string[];
   readonly weaknesses: readonly string[];
 }
+
 /** A run held against another, or against what it has to reach. */
-export interface CompareDocument {
+export interface CompareDocument extends Shown {
   /** What the runs are called; null where there is no base. */
   readonly base: string | null;
   readonly candidate: string;
   /** Why the two cannot be compared; null where they can, or where there is no base. */
   readonly why: string | null;
-  /** Null where nothing could be decided. */
-  readonly gate: ShownGate | null;
+  /** What `awb gate --json` prints, and what came of the comparison in a sentence; null where nothing could be decided. */
+  readonly gate: (z.infer<typeof GATE> & { readonly opening: string | null }) | null;
 }
 
-/** What `awb gate --json` prints, with the comparison as `awb compare --json` prints it, and what both say in words. */
-export type ShownGate = z.infer<typeof GATE> & {
-  /** What came of the comparison, in a sentence; null without one. */
-  readonly opening: string | null;
-  readonly headline: string;
-  /** Runs, judge, policy, and what decides. */
-  readonly facts: readonly string[];
-  /** What stands against a GO, and what is broken without counting. */
-  readonly reasons: readonly string[];
-  /** The rules on figures. */
-  readonly table: Table;
-};
+/** What `awb leaderboard --json` prints. */
+export type LeaderboardDocument = z.infer<typeof LEADERBOARD> & Shown;
 
-/** What `awb leaderboard --json` prints, and of each of its blocks how it is shown. */
-export type LeaderboardDocument = z.infer<typeof LEADERBOARD> & { readonly shown: readonly ShownBlock[] };
-
-export interface ShownBlock {
-  readonly heading: string;
-  /** What is known of its judge, in a line; none where none was asked. */
-  readonly judge: readonly string[];
-  /** Figures stand at the right. The first column names the row. */
-  readonly columns: readonly { readonly id: string; readonly heading: string; readonly align: 'left' | 'right' }[];
-  /** The texts of the columns, for each row of the block. */
-  readonly rows: readonly (readonly string[])[];
-  readonly notes: readonly string[];
-}
-
-/** What `awb calibrate --json` prints, with what was done to each variant, in a few words, and the figures by domain as a table. */
-export type ShownCalibration = CalibrationDocument & {
-  readonly help: Readonly<Record<string, string>>;
-  readonly byDomain: CalibrationTable;
-};
+/** What `awb calibrate --json` prints. */
+export type ShownCalibration = CalibrationDocument & Shown;

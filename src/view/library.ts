@@ -5,7 +5,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { manifestBeside } from '../benchmark/judged-path.js';
 import { inputMissing, messageOf } from '../core/errors.js';
-import { groupBy } from '../core/groups.js';
+import { groupBy, heldIn } from '../core/groups.js';
 import { fingerprintOf } from '../core/identity.js';
 import { shownPath, withShownPaths } from '../core/printable.js';
 import type { Io } from '../core/types.js';
@@ -179,24 +179,25 @@ export function openLibrary(places: readonly string[], options: LibraryOptions) 
     return pageOf(opened);
   }
 
-  async function pageOf(opened: OpenedRun): Promise<RunDocument> {
+  async function pageOf(opened: OpenedRun, scoresOnly = false): Promise<RunDocument> {
     const { made } = opened.run;
     const isCalibrated = [...sources.values()].some(({ source: { calibrations } }) =>
       calibrations.some(({ judgeKey }) => judgeKey === made.judgeKey),
     );
     return opened.page({
-      isCalibrated,
+      ...{ isCalibrated, scoresOnly },
       forced: made.rollout === undefined ? undefined : await forcedPartner(opened.run),
     });
   }
 
+  /** Texts stay open: those of a lean run are in the benchmark, which takes long to open. */
+  const reading = new Map<OpenedRun, ReturnType<OpenedRun['openTexts']>>();
+
   async function textsOf(opened: OpenedRun, place: number): Promise<TrajectoryTexts> {
-    const texts = await opened.openTexts();
-    try {
-      return await texts.of(place);
-    } finally {
-      await texts.close();
-    }
+    const texts = heldIn(reading, opened, opened.openTexts);
+    // What failed may be there at the next try.
+    texts.catch(() => reading.delete(opened));
+    return (await texts).of(place);
   }
 
   /** @throws UserError (66) where they are not there any more */
@@ -244,9 +245,8 @@ export function openLibrary(places: readonly string[], options: LibraryOptions) 
         const { source: opened } = await attempt<OpenedRun | undefined>(open, undefined, io);
         if (opened === undefined) continue;
         const { ref } = opened;
-        const page = await pageOf(opened);
-        yield [`run/${ref}`, scoresOnly ? { ...page, manifest: null } : page];
-        if (page.mode === 'scenarios') {
+        yield [`run/${ref}`, await pageOf(opened, scoresOnly)];
+        if (opened.run.made.mode === 'scenarios') {
           const { source } = await attempt(() => opened.scenarios(scoresOnly ? 0 : MOST_BYTES), undefined, io);
           if (source !== undefined) yield [`scenarios/${ref}`, source];
           continue;
@@ -272,6 +272,11 @@ export function openLibrary(places: readonly string[], options: LibraryOptions) 
       yield ['index', { ...(await index()), isLive: false, scoresOnly }];
     },
     run,
+    async close(): Promise<void> {
+      for (const texts of await Promise.allSettled(reading.values())) {
+        if (texts.status === 'fulfilled') await texts.value.close();
+      }
+    },
   };
 }
 

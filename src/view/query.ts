@@ -1,51 +1,26 @@
 // The one query over samples, for the app and for terminals: which of them, in which order, what changed against another run, and what
 // went wrong in groups. It runs in browsers, too.
 
+import { countBy, heldIn, keysOf, recordOf } from '../core/groups.js';
 import type { ListedSample, SampleList } from './documents.js';
 
-/** What a query says, as it stands in an address. A part that is absent or empty chooses all. `choicesOf` lists what each may be. */
-export const QUERY_PARTS = [
-  /** A domain, by its name in the data. */
-  'domain',
-  /** A band of the score, `failed`, `wrong` (below a perfect factuality, or failed) or `lapse` (see `isLapse`). */
-  'rating',
-  /** A dimension, in small letters, that is rated at 2 or less of 5. */
-  'dimension',
-  /** A dimension that no other is rated below, and that is not perfect. */
-  'weakest',
-  /** What of the determined facts was met. */
-  'fact',
-  'failure',
-  'flag',
-  /** A word of an unmet claim. */
-  'word',
-  /** A text in the key, the name, the note, the claims, the failure or the flags. */
-  'text',
-  /** How the score changed against another run. */
-  'change',
-  'sort',
-] as const;
-export type QueryPart = (typeof QUERY_PARTS)[number];
+/** What a query says, as it stands in an address. A part that is absent or empty chooses all. `docs/view.md` says what each may be. */
 export type Query = { readonly [part in QueryPart]?: string | undefined };
 
 /** A sample that a query selects. */
-export interface SelectedSample {
+export interface Selected {
   /** Its place in the list. */
   readonly at: number;
-  /** The place of its partner in the other run's list; absent where it has none. */
-  readonly other?: number | undefined;
+  readonly sample: ListedSample;
+  /** Its partner in the other run; absent where it has none. */
+  readonly other?: ListedSample | undefined;
   /** Score of this prediction, over all of its judgements, minus that of the other run's; absent unless both have one. */
   readonly change?: number | undefined;
-}
-
-/** A sample with what is known of it besides. */
-interface Known extends SelectedSample {
-  readonly sample: ListedSample;
   /** How much better the change made it; absent where no score is better than another. */
   readonly gain?: number | undefined;
 }
 
-type Test = (known: Known) => boolean;
+type Test = (selected: Selected) => boolean;
 
 /** Bands of a score of 0 to 100. What failed is in none of them. */
 const BANDS: ReadonlyMap<string, readonly [from: number, to: number]> = new Map([
@@ -68,60 +43,110 @@ const CHANGES: ReadonlyMap<string, Test> = new Map<string, Test>([
   ['alone', ({ other }) => other === undefined],
 ]);
 
-type FactTest = (unmet: number, determined: number) => boolean;
+type FactTest = (sample: ListedSample) => boolean;
 /** What was met of the determined facts that a checklist lists. */
 const FACTS: ReadonlyMap<string, FactTest> = new Map<string, FactTest>([
-  ['unmet', (unmet) => unmet > 0],
-  ['none', (unmet, determined) => unmet > 0 && unmet === determined],
-  ['some', (unmet, determined) => unmet > 0 && unmet < determined],
-  ['all', (unmet, determined) => unmet === 0 && determined > 0],
+  ['unmet', ({ u = [] }) => u.length > 0],
+  ['none', ({ u = [], o }) => u.length > 0 && u.length === o],
+  ['some', ({ u = [], o = 0 }) => u.length > 0 && u.length < o],
+  ['all', ({ u = [], o = 0 }) => u.length === 0 && o > 0],
 ]);
 
+/** What each order sorts by, from the least on. @param sign 1 where larger scores are better, -1 where smaller ones are */
+type Order = (selected: Selected, sign: number) => number | undefined;
 /** The orders without another run, and those that need one; of each the default first. */
-const SORTS = ['worst', 'best', 'turn'];
-const CHANGE_SORTS = ['change', 'drop', 'gain'];
+const SORTS: ReadonlyMap<string, Order> = new Map<string, Order>([
+  ['worst', ({ sample: { v } }, sign) => v && sign * v],
+  ['best', ({ sample: { v } }, sign) => v && -sign * v],
+  ['turn', () => 0],
+]);
+const CHANGE_SORTS: ReadonlyMap<string, Order> = new Map<string, Order>([
+  ['change', ({ change }) => change && -Math.abs(change)],
+  ['drop', ({ gain }) => gain],
+  ['gain', ({ gain }) => gain && -gain],
+]);
 
-/** What samples are sorted by, from the least on; undefined where they stay as they are read. */
-function placeBy(sort: string, { lead }: SampleList): ((known: Known) => number) | undefined {
-  const better = lead.better === 'smaller' ? -1 : 1;
-  // Those without the figure stand last.
-  const times = (factor: number, figure: number | undefined) =>
-    figure === undefined ? Number.POSITIVE_INFINITY : factor * figure;
-  switch (sort) {
-    case 'worst':
-      return ({ sample }) => times(better, sample.v);
-    case 'best':
-      return ({ sample }) => times(-better, sample.v);
-    case 'change':
-      return ({ change }) => times(-1, change && Math.abs(change));
-    case 'drop':
-      return ({ gain }) => times(1, gain);
-    case 'gain':
-      return ({ gain }) => times(-1, gain);
-    default:
-      return undefined;
-  }
+/** A part of a query. */
+interface Part {
+  /** What it may be; undefined for any text. */
+  readonly choices?: (list: SampleList, against?: SampleList) => readonly string[];
+  /** Whether a value selects a sample; a value that is not known selects nothing. */
+  readonly test: (value: string, list: SampleList) => Test;
 }
+
+const PARTS = {
+  /** A domain, by its name in the data. */
+  domain: {
+    choices: ({ domains }) => domains.map(({ domain }) => domain),
+    test: (value, list) => (one) => list.domains[one.sample.d]?.domain === value,
+  },
+  /** A band of the score, `failed`, `wrong` (below a perfect factuality, or failed) or `lapse` (see `firstLapses`). */
+  rating: {
+    choices: (list) => {
+      const { from, to, better } = list.lead;
+      const hasBands = from === 0 && to === 100 && better === 'larger';
+      const isRollout = list.samples.some(({ s }) => s !== undefined);
+      return [...(hasBands ? BANDS.keys() : []), 'failed', 'wrong', ...(isRollout ? ['lapse'] : [])];
+    },
+    test: ratingTest,
+  },
+  /** A dimension, in small letters, that is rated at 2 or less of 5. */
+  dimension: {
+    choices: dimensionsOf,
+    test: (value, list) => (one) => (valueAt(one.sample, figureAt(list, value)) ?? PERFECT) <= WEAK,
+  },
+  /** A dimension that no other is rated below, and that is not perfect. */
+  weakest: {
+    choices: dimensionsOf,
+    test: (value, list) => (one) => weakestIn(one.sample).includes(figureAt(list, value)),
+  },
+  /** What of the determined facts was met. */
+  fact: {
+    choices: ({ samples }) => (samples.some(({ o }) => o !== undefined) ? [...FACTS.keys()] : []),
+    test: (value) => (one) => one.sample.o !== undefined && FACTS.get(value)?.(one.sample) === true,
+  },
+  failure: {
+    choices: ({ samples }) => namesIn(samples.flatMap(({ x }) => x ?? [])),
+    test: (value) => (one) => one.sample.x === value,
+  },
+  flag: {
+    choices: ({ samples }) => namesIn(samples.flatMap(({ l = [] }) => l)),
+    test: (value) => (one) => one.sample.l?.includes(value) === true,
+  },
+  /** A word of an unmet claim. */
+  word: {
+    test: (value) => (one) => one.sample.u?.some((claim) => wordsIn(claim).has(value.toLowerCase())) === true,
+  },
+  /** A text in the key, the name, the note, the claims, the failure or the flags. */
+  text: {
+    test: (value, list) => (one) => holdsText(list, one.sample, value),
+  },
+  /** How the score changed against another run. */
+  change: {
+    choices: (_, against) => (against === undefined ? [] : [...CHANGES.keys()]),
+    test: (value) => (one) => CHANGES.get(value)?.(one) === true,
+  },
+  /** The order, which selects none. */
+  sort: {
+    choices: (_, against) => [...(against === undefined ? [] : CHANGE_SORTS.keys()), ...SORTS.keys()],
+    test: () => () => true,
+  },
+} satisfies Record<string, Part>;
+export type QueryPart = keyof typeof PARTS;
+export const QUERY_PARTS: readonly QueryPart[] = keysOf(PARTS);
 
 /** What each part of a query may be; undefined for any text. */
 export function choicesOf(list: SampleList, against?: SampleList): Record<QueryPart, readonly string[] | undefined> {
-  const { samples, figures, domains, lead } = list;
-  const dimensions = figures.flatMap(([name, end]) => (end === PERFECT ? name.toLowerCase() : []));
-  const seen = (namesIn: (sample: ListedSample) => readonly string[]) => [...new Set(samples.flatMap(namesIn))].sort();
-  const hasBands = lead.from === 0 && lead.to === 100 && lead.better === 'larger';
-  return {
-    domain: domains.map(({ domain }) => domain),
-    rating: [...(hasBands ? BANDS.keys() : []), 'failed', 'wrong', ...(isRollout(list) ? ['lapse'] : [])],
-    dimension: dimensions,
-    weakest: dimensions,
-    fact: samples.some(({ o }) => o !== undefined) ? [...FACTS.keys()] : [],
-    failure: seen(({ x }) => (x === undefined ? [] : [x])),
-    flag: seen(({ l = [] }) => l),
-    word: undefined,
-    text: undefined,
-    change: against === undefined ? [] : [...CHANGES.keys()],
-    sort: against === undefined ? SORTS : [...CHANGE_SORTS, ...SORTS],
-  };
+  const parts: Readonly<Record<QueryPart, Part>> = PARTS;
+  return recordOf(QUERY_PARTS, (part) => parts[part].choices?.(list, against));
+}
+
+function dimensionsOf({ figures }: SampleList): string[] {
+  return figures.flatMap(([name, end]) => (end === PERFECT ? name.toLowerCase() : []));
+}
+
+function namesIn(names: readonly string[]): string[] {
+  return [...new Set(names)].sort();
 }
 
 /** A sample's domain, trajectory and turn, and its repeat and judgement where it is not the first. */
@@ -134,57 +159,23 @@ export function sampleName({ domains }: Pick<SampleList, 'domains'>, { d, g, t, 
  * The samples that a query selects: the worst first, or with another run by the largest change.
  * @param against the other run, whose same row (of the same repeat and judgement, else repeat, else key) each is held against
  */
-export function select(list: SampleList, query: Query, against?: SampleList): SelectedSample[] {
+export function select(list: SampleList, query: Query, against?: SampleList): Selected[] {
   const partners = against && partnersOf(list, against);
-  const tests = QUERY_PARTS.flatMap((part) => (query[part] ? (testOf(part, query[part], list) ?? []) : []));
+  const tests = QUERY_PARTS.flatMap((part) => (query[part] ? PARTS[part].test(query[part], list) : []));
   const found = list.samples
-    .map((sample, at): Known => ({ at, sample, ...partners?.(sample) }))
-    .filter((known) => tests.every((test) => test(known)));
-  const place = placeBy(query.sort || (against === undefined ? 'worst' : 'change'), list);
-  if (place !== undefined) found.sort((a, b) => (place(a) === place(b) ? 0 : place(a) - place(b)));
-  return found.map(({ at, other, change }) => ({ at, other, change }));
-}
-
-/** Whether a part of a query selects a sample; undefined for the order, which selects none. A choice that is not known selects nothing. */
-function testOf(part: QueryPart, value: string, list: SampleList): Test | undefined {
-  switch (part) {
-    case 'domain':
-      return ({ sample }) => list.domains[sample.d]?.domain === value;
-    case 'rating':
-      return ratingTest(value, list);
-    case 'dimension': {
-      const at = figureAt(list, value);
-      return ({ sample }) => (valueAt(sample, at) ?? PERFECT) <= WEAK;
-    }
-    case 'weakest': {
-      const at = figureAt(list, value);
-      return ({ sample }) => weakestIn(sample).includes(at);
-    }
-    case 'fact':
-      return ({ sample: { u = [], o } }) => o !== undefined && FACTS.get(value)?.(u.length, o) === true;
-    case 'failure':
-      return ({ sample }) => sample.x === value;
-    case 'flag':
-      return ({ sample }) => sample.l?.includes(value) === true;
-    case 'word':
-      return ({ sample: { u = [] } }) => u.some((claim) => wordsIn(claim).has(value.toLowerCase()));
-    case 'text': {
-      const wanted = value.trim().toLowerCase();
-      return ({ sample }) => textsIn(list, sample).some((text) => text.toLowerCase().includes(wanted));
-    }
-    case 'change':
-      return (known) => CHANGES.get(value)?.(known) === true;
-    case 'sort':
-      return undefined;
-  }
+    .map((sample, at): Selected => ({ at, sample, ...partners?.(sample) }))
+    .filter((selected) => tests.every((test) => test(selected)));
+  const sort = query.sort || (against === undefined ? 'worst' : 'change');
+  const order = SORTS.get(sort) ?? CHANGE_SORTS.get(sort);
+  const sign = list.lead.better === 'smaller' ? -1 : 1;
+  // Those without the figure stand last.
+  const place = (selected: Selected) => order?.(selected, sign) ?? Number.POSITIVE_INFINITY;
+  return found.sort((a, b) => (place(a) === place(b) ? 0 : place(a) - place(b)));
 }
 
 function ratingTest(value: string, list: SampleList): Test {
   if (value === 'failed') return ({ sample }) => sample.x !== undefined;
-  if (value === 'wrong') {
-    const isWrong = wrongIn(list);
-    return ({ sample }) => isWrong(sample);
-  }
+  if (value === 'wrong') return ({ sample }) => isWrong(list, sample);
   if (value === 'lapse') {
     const lapses = firstLapses(list);
     return ({ at }) => lapses.has(at);
@@ -193,9 +184,11 @@ function ratingTest(value: string, list: SampleList): Test {
   return ({ sample: { v, x } }) => v !== undefined && x === undefined && v >= from && v < to;
 }
 
-function textsIn(list: SampleList, sample: ListedSample): string[] {
+/** Whether a text is in what the list knows of a sample. */
+export function holdsText(list: SampleList, sample: ListedSample, wanted: string): boolean {
   const { k, n = '', x = '', y = '', l = [], u = [] } = sample;
-  return [k, sampleName(list, sample), n, x, y, ...l, ...u];
+  const texts = [k, sampleName(list, sample), n, x, y, ...l, ...u];
+  return texts.some((text) => text.toLowerCase().includes(wanted.trim().toLowerCase()));
 }
 
 function figureAt({ figures }: SampleList, name: string): number {
@@ -212,31 +205,27 @@ function weakestIn({ f = [] }: ListedSample): number[] {
   return least === PERFECT ? [] : f.flatMap((rating, at) => (rating === least ? at : []));
 }
 
-/** A dimension of the rubric, as the list calls it. */
-const FACTUALITY = 'factuality';
+/** Whether a sample failed, or is rated below a perfect factuality. */
+function isWrong(list: SampleList, sample: ListedSample): boolean {
+  return sample.x !== undefined || factualityOf(list, sample) < PERFECT;
+}
 
-/** Tells which samples failed, or are rated below a perfect factuality. */
-function wrongIn(list: SampleList): (sample: ListedSample) => boolean {
-  const at = figureAt(list, FACTUALITY);
-  return (sample) => sample.x !== undefined || (valueAt(sample, at) ?? PERFECT) < PERFECT;
+/** A dimension of the rubric, as the list calls it. What is not rated counts as perfect. */
+function factualityOf(list: SampleList, sample: ListedSample): number {
+  return valueAt(sample, figureAt(list, 'factuality')) ?? PERFECT;
 }
 
 // Against another run.
 
 /** The partner of a sample in another run's list, and what changed. */
-function partnersOf(list: SampleList, against: SampleList): (sample: ListedSample) => Omit<Known, 'at' | 'sample'> {
+function partnersOf(list: SampleList, against: SampleList) {
   const [own, others] = [valuesOf(list, list), valuesOf(against, list)];
-  const places = new Map<string, number>();
-  for (const [at, sample] of against.samples.entries()) {
-    for (const id of idsOf(sample)) if (!places.has(id)) places.set(id, at);
-  }
+  // Of samples of one name the first counts.
+  const named = new Map(against.samples.toReversed().flatMap((sample) => idsOf(sample).map((id) => [id, sample])));
   const { better } = list.lead;
-  return (sample) => {
-    const other = idsOf(sample)
-      .map((id) => places.get(id))
-      .find((place) => place !== undefined);
-    const partner = other === undefined ? undefined : against.samples[other];
-    const [now, before] = [own.get(predictionOf(sample)), partner && others.get(predictionOf(partner))];
+  return (sample: ListedSample): Omit<Selected, 'at' | 'sample'> => {
+    const other = idsOf(sample).flatMap((id) => named.get(id) ?? [])[0];
+    const [now, before] = [own.get(predictionOf(sample)), other && others.get(predictionOf(other))];
     if (now === undefined || before === undefined) return { other };
     const change = now - before;
     return { other, change, gain: better === 'neither' ? undefined : better === 'smaller' ? -change : change };
@@ -257,14 +246,12 @@ function valuesOf({ samples, figures }: SampleList, { lead, figures: own }: Samp
   const isRated = figures.some(([, end]) => end === PERFECT);
   const isAlike = isRated === own.some(([, end]) => end === PERFECT);
   const measure = figures.findIndex(([name]) => name === lead.name);
-  const sums = new Map<string, { sum: number; count: number }>();
+  const values = new Map<string, number[]>();
   for (const sample of isAlike ? samples : []) {
     const value = isRated ? sample.v : valueAt(sample, measure);
-    if (value === undefined) continue;
-    const { sum, count } = sums.get(predictionOf(sample)) ?? { sum: 0, count: 0 };
-    sums.set(predictionOf(sample), { sum: sum + value, count: count + 1 });
+    if (value !== undefined) heldIn(values, predictionOf(sample), () => []).push(value);
   }
-  return new Map(Array.from(sums, ([id, { sum, count }]) => [id, sum / count]));
+  return new Map(Array.from(values, ([id, all]) => [id, all.reduce((sum, value) => sum + value, 0) / all.length]));
 }
 
 // What went wrong (docs/view.md has the rule).
@@ -286,45 +273,26 @@ const FACT_TITLES = {
 
 /** Kind by kind, and the largest first; groups without a sample are left out. */
 export function groupsOf(list: SampleList): Group[] {
-  const { domain, weakest = [], failure = [], flag = [] } = choicesOf(list);
+  const { domain = [], weakest = [], failure = [], flag = [] } = choicesOf(list);
   const nameOf = (place: number) => list.domains[place]?.name ?? '';
-  const of = (kind: Group['kind'], items: readonly (readonly [title: string, query: Query])[]) =>
+  type Titled = readonly [title: string, query: Query];
+  const of = <T>(kind: Group['kind'], items: readonly T[], titled: (item: T, place: number) => Titled) =>
     items
-      .map(([title, part]): Group => {
+      .map((item, place): Group => {
+        const [title, part] = titled(item, place);
         const query = { rating: 'wrong', ...part };
         return { kind, title, query, count: select(list, query).length };
       })
       .filter(({ count }) => count > 0)
       .sort((a, b) => b.count - a.count);
   return [
-    ...of(
-      'rollout',
-      isRollout(list) ? [['First turn of a rollout with a factuality below 4', { rating: 'lapse' }]] : [],
-    ),
-    ...of(
-      'domain',
-      (domain ?? []).map((name, place) => [nameOf(place), { domain: name }]),
-    ),
-    ...of(
-      'dimension',
-      (weakest ?? []).map((name) => [`Weakest in ${name}`, { weakest: name }]),
-    ),
-    ...of(
-      'fact',
-      Object.entries(FACT_TITLES).map(([fact, title]) => [title, { fact }]),
-    ),
-    ...of(
-      'failure',
-      (failure ?? []).map((name) => [`Failed: ${name}`, { failure: name }]),
-    ),
-    ...of(
-      'flag',
-      (flag ?? []).map((name) => [`Flag: ${name}`, { flag: name }]),
-    ),
-    ...of(
-      'word',
-      sharedWords(list).map(([place, word]) => [`${nameOf(place)}: ${word}`, { domain: domain?.[place], word }]),
-    ),
+    ...of('rollout', ['lapse'], (rating) => ['First turn of a rollout with a factuality below 4', { rating }]),
+    ...of('domain', domain, (name, place) => [nameOf(place), { domain: name }]),
+    ...of('dimension', weakest, (name) => [`Weakest in ${name}`, { weakest: name }]),
+    ...of('fact', Object.entries(FACT_TITLES), ([fact, title]) => [title, { fact }]),
+    ...of('failure', failure, (name) => [`Failed: ${name}`, { failure: name }]),
+    ...of('flag', flag, (name) => [`Flag: ${name}`, { flag: name }]),
+    ...of('word', sharedWords(list), ([place, word]) => [`${nameOf(place)}: ${word}`, { domain: domain[place], word }]),
   ];
 }
 
@@ -344,12 +312,11 @@ const STOP_WORDS = new Set(
 
 /** The words that unmet claims of a domain share, those of most claims first, by the domain's place. */
 function sharedWords(list: SampleList): (readonly [domain: number, word: string])[] {
-  const isWrong = wrongIn(list);
   return list.domains.flatMap((_, place) => {
-    const claims = list.samples.flatMap((sample) => (sample.d === place && isWrong(sample) ? (sample.u ?? []) : []));
-    const counts = new Map<string, number>();
-    for (const word of claims.flatMap((claim) => [...wordsIn(claim)])) counts.set(word, (counts.get(word) ?? 0) + 1);
-    return [...counts]
+    const claims = list.samples.flatMap((sample) =>
+      sample.d === place && isWrong(list, sample) ? (sample.u ?? []) : [],
+    );
+    return Object.entries(countBy(claims.flatMap((claim) => [...wordsIn(claim)])))
       .filter(([word, count]) => count >= FEWEST_CLAIMS && !STOP_WORDS.has(word))
       .sort(([a, most], [b, count]) => count - most || (a < b ? -1 : 1))
       .slice(0, MOST_WORDS)
@@ -362,23 +329,16 @@ function wordsIn(claim: string): Set<string> {
   return new Set(claim.toLowerCase().match(/\p{L}{4,}/gu) ?? []);
 }
 
-function isRollout({ samples }: SampleList): boolean {
-  return samples.some(({ s }) => s !== undefined);
-}
-
 /** A rating of factuality below which a turn of a rollout has lapsed. */
 const LAPSE = 4;
 
 /** Places of the samples that are each the first judged turn of its chain with a factuality below 4. */
 function firstLapses(list: SampleList): ReadonlySet<number> {
-  const at = figureAt(list, FACTUALITY);
-  const first = new Map<string, number>();
-  // In reading order turns follow each other.
-  for (const [place, sample] of list.samples.entries()) {
+  const lapsed = [...list.samples.entries()].flatMap(([place, sample]) => {
     const { g, t, r = 0, s } = sample;
-    const chain = `${g} ${r} ${t - (s ?? 0)}`;
-    const hasLapsed = s !== undefined && (valueAt(sample, at) ?? PERFECT) < LAPSE;
-    if (hasLapsed && !first.has(chain)) first.set(chain, place);
-  }
-  return new Set(first.values());
+    const hasLapsed = s !== undefined && factualityOf(list, sample) < LAPSE;
+    return hasLapsed ? [[`${g} ${r} ${t - s}`, place] as const] : [];
+  });
+  // In reading order turns follow each other; of those of one chain the first is set last.
+  return new Set(new Map(lapsed.toReversed()).values());
 }

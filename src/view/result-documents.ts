@@ -1,15 +1,16 @@
-// Leaderboards, calibrations and panels as documents of the app: what `--json` prints of each, and the texts it is shown with. And a page of
-// one such document alone.
+// Leaderboards, calibrations and agreements as documents of the app: what `--json` prints, and the page it is shown on. And a file with one
+// such document alone.
 
+import { present } from '../core/errors.js';
 import { isModelCaused } from '../core/points.js';
+import { intervalCell, NONE } from '../core/table.js';
 import type { Io } from '../core/types.js';
-import { helpOf } from '../judge/calibrate/variants.js';
 import { measureOf } from '../judge/modes.js';
 import { type Agreement, agreementOfPanel } from '../report/agreement.js';
-import { domainTable } from '../report/calibration.js';
 import { leaderboardDocument } from '../report/formats.js';
 import { type Leaderboard, leaderboard, remarksOn } from '../report/leaderboard/leaderboard.js';
 import type { BoardOptions } from '../report/leaderboard/runs.js';
+import { PUBLISHED_SOURCE } from '../report/published.js';
 import { latestOf, withKnownRuns } from '../results/databases.js';
 import { boardRuns, tiesOf } from '../results/leaderboard.js';
 import type { Manifest } from '../run/manifest.js';
@@ -18,21 +19,74 @@ import { PANEL } from '../stats/agreement/panel.js';
 import type { CalibrationDocument } from '../stats/calibration/document.js';
 import { LEAST_COVERAGE } from '../stats/coverage.js';
 import { openExistingStore } from '../store/store.js';
-import type { Documents, Index, LeaderboardDocument, ListedRun, ShownCalibration } from './documents.js';
+import { calibrationPage } from './calibration-page.js';
+import type {
+  Cell,
+  Documents,
+  Index,
+  LeaderboardDocument,
+  ListedRun,
+  ShownCalibration,
+  ShownTable,
+} from './documents.js';
+import { DASH, plural } from './figures.js';
 import { staticPage } from './page.js';
 
-/** A leaderboard. Names of runs and judges may be hostile. */
+/** A leaderboard: blocks of runs that were judged alike. Names of runs and judges may be hostile. */
 export function boardDocument(board: Leaderboard): LeaderboardDocument {
-  return {
-    ...leaderboardDocument(board),
-    shown: board.blocks.map((block) => ({
-      heading: block.heading,
-      judge: block.judge,
-      columns: block.columns.map(({ id, heading, align }) => ({ id, heading, align })),
-      rows: block.rows.map(({ texts }) => texts),
-      notes: remarksOn(block, 'Bold'),
+  const document = leaderboardDocument(board);
+  const runs = document.blocks.flatMap(({ rows }) => rows).filter(({ published }) => !published).length;
+  const ways = plural(board.blocks.length, 'way of judging', 'ways of judging');
+  const page = {
+    title: 'AgentWorldBench leaderboard',
+    lines: [`${plural(runs, 'run')}, ${ways}`],
+    notes: board.blocks.length > 0 ? [] : ['A leaderboard shows the runs that awb score stored; there are none here.'],
+    blocks: board.blocks.map((block, at) => ({
+      title: block.heading,
+      note: block.judge.join(' '),
+      tables: [boardTable(block, present(document.blocks[at]).rows)],
     })),
   };
+  return { ...document, page };
+}
+
+type BoardRow = LeaderboardDocument['blocks'][number]['rows'][number];
+
+/** The block's own runs, then the published ones. Intervals and official figures stand under their figures, rows under the coverage. */
+function boardTable(block: Leaderboard['blocks'][number], rows: readonly BoardRow[]): ShownTable {
+  const ids = block.columns.map(({ id }) => id);
+  const hasOverall = ids.includes('overall') || ids.includes('macro');
+  const isBelow = (id: string) =>
+    (hasOverall && (id === 'interval' || id === 'official')) || (id === 'rows' && ids.includes('coverage'));
+  const shown = block.columns.filter(({ id }) => !isBelow(id));
+  const linesOf = (published: boolean) =>
+    rows.flatMap((row, at) => {
+      const textOf = (id: string) => block.rows[at]?.texts[ids.indexOf(id)] ?? NONE;
+      return row.published === published ? [shown.map(({ id }) => boardCell(row, id, textOf))] : [];
+    });
+  const published = linesOf(true);
+  const title = [`Published: official figures, judge ${PUBLISHED_SOURCE.judge}`];
+  return {
+    columns: shown.map(({ heading, align }) => ({ heading, align })),
+    groups: [[...linesOf(false), ...(published.length > 0 ? [title, ...published] : [])]],
+    footnotes: remarksOn(block, 'Bold'),
+    isBoard: true,
+  };
+}
+
+function boardCell(row: BoardRow, id: string, textOf: (id: string) => string): Cell {
+  const text = textOf(id);
+  if (text === NONE) return { text: DASH, look: 'none' };
+  const { [id]: figure } = row.figures;
+  const { value, official } = figure ?? {};
+  const interval = intervalCell(figure ?? undefined);
+  const differs = typeof value === 'number' && typeof official === 'number' && Math.abs(official - value) >= 0.005;
+  const under = [
+    ...(interval === NONE ? [] : [interval]),
+    ...(differs ? [`official ${official.toFixed(2)}`] : []),
+    ...(id === 'coverage' && !row.published && textOf('rows') !== NONE ? [textOf('rows')] : []),
+  ];
+  return { text, under, isStrong: figure?.best === true };
 }
 
 /** The leaderboard that `awb leaderboard` shows of SQLite files without further options. @param paths absolute */
@@ -63,15 +117,18 @@ export function judgeCalibration(paths: readonly string[], judgeKey: string | un
   return undefined;
 }
 
-/** A calibration. Names of judges, domains and variants may be hostile. */
 export function shownCalibration(calibration: CalibrationDocument): ShownCalibration {
-  const { losses, canaries } = calibration.overall;
-  const help = [...losses, ...canaries].map(({ variant }) => [variant, helpOf(variant)]);
-  return { ...calibration, help: Object.fromEntries(help), byDomain: domainTable(calibration) };
+  return { ...calibration, page: calibrationPage(calibration) };
+}
+
+/** How far judges agree: those of a panel with each other, or a judge with people. */
+export function shownAgreement(title: string, { sentences, tables, notes }: Agreement): Documents['agreement'] {
+  const blocks = tables.map((table) => ({ title: table.columns[0]?.heading ?? '', tables: [table] }));
+  return { page: { title, lines: sentences, notes, blocks } };
 }
 
 /** The panel that judged a run, by its manifest; undefined where a single judge did. */
-export function panelDocument({ panel, identity, counts }: Partial<Manifest> = {}): Agreement | undefined {
+export function panelDocument({ panel, identity, counts }: Partial<Manifest> = {}): Documents['agreement'] | undefined {
   if (panel === undefined || identity === undefined || counts === undefined) return undefined;
   const caused = Object.entries(counts.failures).reduce((sum, [name, n]) => sum + (isModelCaused(name) ? n : 0), 0);
   const { combine, quorum = null, offsets = null } = identity;
@@ -83,7 +140,7 @@ export function panelDocument({ panel, identity, counts }: Partial<Manifest> = {
     missing: counts.failed - caused,
     not_judged: counts.notDone,
   });
-  return read.success ? agreementOfPanel(read.data) : undefined;
+  return read.success ? shownAgreement('Panel of judges', agreementOfPanel(read.data)) : undefined;
 }
 
 const PANEL_FIGURES = PANEL.omit({ schema: true, exit_code: true, output: true });

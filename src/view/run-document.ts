@@ -1,4 +1,4 @@
-// The page of a run as data: what `awb score` says of it, and what is behind that.
+// The page of a run: what `awb score` says of it, and what is behind that.
 
 import { basename } from 'node:path';
 import { FIGURES } from '../core/comparison.js';
@@ -7,10 +7,17 @@ import { domainName, domainsOfMean, meanName } from '../core/domains.js';
 import { present } from '../core/errors.js';
 import { DEFAULT_MEASURE, type Measure } from '../core/measures.js';
 import { countedPoints, isRated, possibleRating } from '../core/points.js';
-import { costCell, type Ends, grouped, intervalText } from '../core/printable.js';
+import { costCell, type Ends } from '../core/printable.js';
 import { rowIdOf } from '../core/row-id.js';
-import { dimensionName, notesBelow, type Table } from '../core/table.js';
-import { askedName, DIMENSIONS, type DomainScore, type JudgedRow, type ScoreCard } from '../core/types.js';
+import { dimensionName, type Table } from '../core/table.js';
+import {
+  askedName,
+  DIMENSIONS,
+  type DomainScore,
+  type Estimate,
+  type JudgedRow,
+  type ScoreCard,
+} from '../core/types.js';
 import { askedWord, measureOf } from '../judge/modes.js';
 import { askedNames, costTable } from '../report/costs.js';
 import {
@@ -32,7 +39,8 @@ import { clusteredEstimate } from '../stats/clusters.js';
 import { percent } from '../stats/coverage.js';
 import { equivalenceCard } from '../stats/equivalence.js';
 import type { RolloutCard } from '../stats/rollout.js';
-import type { Bin, FigureTable, NamedText, RatingCounts, RolloutCurves, RunDocument } from './documents.js';
+import type { Cell, KeyFigure, NamedText, Page, PageBlock, RunDocument, ScaleEnds, ShownTable } from './documents.js';
+import { count, DASH, figureColumns, number, range, rangeBelow, scoreChart, withNotes } from './figures.js';
 import { leadingOf } from './listed-run.js';
 
 export interface Extras {
@@ -42,55 +50,147 @@ export interface Extras {
   readonly notes?: readonly string[];
   /** Whether the calibration of its judge is shown, too. */
   readonly isCalibrated?: boolean;
+  /** Whether the manifest is left out. */
+  readonly scoresOnly?: boolean;
 }
 
 /** @param ref by what the viewer knows it */
 export function runDocument(run: ReadRun, ref: string, extras: Extras = {}): RunDocument {
-  const { name, made, card, rows, trust, manifest, costs, excerpts } = run;
-  const { forced, notes = [], isCalibrated = false } = extras;
-  const measure = leadingMeasure(card, measureOf);
-  const leading = leadingOf(card);
-  const { overall, domains } = leading;
-  const having = domains.flatMap(({ domain, estimate }) => (estimate === null ? [] : [domain]));
-  const official = measure === undefined ? card.overall.total?.value : undefined;
-  const scored = { measure, range: (measure === undefined ? DEFAULT_MEASURE : measureOf(measure)).range };
+  const { name, made, rows, trust, manifest, costs } = run;
+  const { notes = [], isCalibrated = false, scoresOnly = false } = extras;
   const equivalence = equivalenceCard(rows);
-  const partner = forced !== undefined && isForcedPartner(run, forced) ? forced : undefined;
-  const rollout = rolloutOf(rows, card, partner?.rows);
-  return {
-    ref,
-    name,
-    mode: made.mode,
+  const names = askedNames(equivalence);
+  const costsTable = costTable(costs, { byDomain: true, names });
+  const page: Page = {
+    title: name,
     facts: factsOf(run),
-    trust: trust === undefined ? null : trustText(trust),
-    judgePages: [
-      ...(isCalibrated ? [['calibration', 'its calibration'] as const] : []),
-      ...(manifest?.panel === undefined ? [] : [['panel', 'how its judges agree'] as const]),
+    lines: [
+      ...(trust === undefined ? [] : [trustText(trust)]),
+      ...(isCalibrated ? [{ text: 'its calibration', link: `#/calibration/${ref}` }] : []),
+      ...(manifest?.panel === undefined ? [] : [{ text: 'how its judges agree', link: `#/panel/${ref}` }]),
     ],
     warnings: [...warningsOn(run), ...notes],
-    lead: leadingOf(card).lead,
-    ...{ overall, domains },
-    mean: meanName(having, domainsOfMean(having).length),
-    official:
-      official !== undefined && overall !== null && Math.abs(official - overall.value) >= 0.05 ? official : null,
-    coverage: percent(card.coverage),
-    least: leastText(card) ?? null,
-    chosen: card.chosen,
-    valid: card.valid,
-    failed: card.domains.reduce((sum, { failures }) => sum + (failures['not-judged'] ?? 0), card.failed),
-    tokens: tokensIn(costs, askedNames(equivalence)),
-    figures: figureTables(card),
-    isOnScale: measureNames(card).every((each) => isLikeScore(measureOf(each))),
-    ratings: measure === undefined ? ratingCounts(rows) : [],
-    turns: binsOf(rows, ({ turnIdx }) => turnIdx, scored),
-    contexts: binsOf(rows, (row) => excerpts?.get(rowIdOf(row))?.chars, scored),
-    failures: tallyTable('Failure', card, ({ failures }) => failures),
-    flags: tallyTable('Flag', card, ({ flags }) => flags),
-    equivalence: equivalence === undefined ? null : withNotes(equivalenceTable(equivalence)),
-    rollout: rollout === undefined ? null : rolloutCurves(rollout, partner?.name),
-    costs: costTable(costs, { byDomain: true, names: askedNames(equivalence) }) ?? null,
-    manifest: manifest === undefined ? null : JSON.stringify(manifest, null, 2),
+    figures: [...keyFigures(run), ...tokenFigure(costs, names)],
+    blocks: [
+      // Those on scenarios have a document of their own.
+      ...(made.mode === 'scenarios' ? [] : figureBlocks(run, ref, equivalence, extras.forced)),
+      ...(costsTable === undefined
+        ? []
+        : [{ title: 'Tokens and cost', note: COST_NOTE, tables: [{ ...costsTable, firstSum: 0 }] }]),
+      ...(manifest === undefined || scoresOnly ? [] : [manifestBlock(manifest)]),
+    ],
   };
+  return { ref, mode: made.mode, page };
+}
+
+const COST_NOTE =
+  'As the servers counted, failed rows and replies that were asked for again among them; cached tokens are part of the prompt’s, reasoning tokens of the output.';
+
+function manifestBlock(manifest: NonNullable<ReadRun['manifest']>): PageBlock {
+  const text = JSON.stringify(manifest, null, 2);
+  return { folds: [{ title: 'Manifest', about: 'what made this run', text }] };
+}
+
+/** What the mean over the domains that have a figure is called: `Overall`, or of how many it is. */
+export function meanIn(card: ScoreCard): string {
+  const having = leadingOf(card).domains.flatMap(({ domain, estimate }) => (estimate === null ? [] : [domain]));
+  return meanName(having, domainsOfMean(having).length);
+}
+
+function keyFigures({ card }: ReadRun): KeyFigure[] {
+  const { lead, overall } = leadingOf(card);
+  const mean = meanIn(card);
+  const rated = mean === 'Overall' ? mean : `Score (${mean})`;
+  const isRated = leadingMeasure(card, measureOf) === undefined;
+  const official = isRated ? card.overall.total?.value : undefined;
+  const isOther = official !== undefined && overall !== null && Math.abs(official - overall.value) >= 0.05;
+  const failed = card.domains.reduce((sum, { failures }) => sum + (failures['not-judged'] ?? 0), card.failed);
+  return [
+    {
+      title: lead.name === mean ? rated : `${lead.name} (${mean})`,
+      figure: number(overall, lead.decimals),
+      under: [
+        rangeBelow(overall, (value) => value.toFixed(lead.decimals)),
+        ...(isOther ? [`official: ${official.toFixed(1)}`] : []),
+      ],
+    },
+    { title: 'Coverage', figure: percent(card.coverage), under: [leastText(card) ?? 'of every domain'] },
+    { title: 'Predictions', figure: count(card.valid), under: [`valid, of ${count(card.chosen)} chosen`] },
+    {
+      title: 'Failed or missing',
+      figure: count(failed),
+      under: [failed === 0 ? 'none' : `${((failed / Math.max(1, card.chosen)) * 100).toFixed(1)} % of the rows`],
+    },
+  ];
+}
+
+/** Figures with all that is behind them. */
+function figureBlocks(
+  run: ReadRun,
+  ref: string,
+  equivalence: ReturnType<typeof equivalenceCard>,
+  forced: ReadRun | undefined,
+): PageBlock[] {
+  const { card, rows, excerpts } = run;
+  const { lead, overall, domains } = leadingOf(card);
+  const measure = leadingMeasure(card, measureOf);
+  const partner = forced !== undefined && isForcedPartner(run, forced) ? forced : undefined;
+  const rollout = rolloutOf(rows, card, partner?.rows);
+  const mean = meanIn(card);
+  const ends = [lead.from, lead.to] as const;
+  const lines = domains.map(({ domain, name, estimate }) => ({
+    name: { text: name, link: samplesOf(ref, 'domain', domain) },
+    figure: estimate,
+  }));
+  const scored = { measure, range: (measure === undefined ? DEFAULT_MEASURE : measureOf(measure)).range };
+  const part = (title: string, note: string, first: string, bins: readonly Bin[]): PageBlock[] =>
+    bins.length < 2 ? [] : [{ title, note, tables: [scoreChart(first, ends, bins, { decimals: lead.decimals })] }];
+  const parts = [
+    ...part(
+      'Score by turn',
+      'Position of the predicted turn in its trajectory; mean over samples.',
+      'Turn',
+      binsOf(rows, ({ turnIdx }) => turnIdx, scored),
+    ),
+    ...part(
+      'Score by context length',
+      'Characters put to the world model: system prompt, history and action; mean over samples.',
+      'Characters',
+      binsOf(rows, (row) => excerpts?.get(rowIdOf(row))?.chars, scored),
+    ),
+  ];
+  const isOnScale = measureNames(card).every((each) => isLikeScore(measureOf(each)));
+  return [
+    {
+      title: `${lead.name === mean ? 'Scores' : lead.name} by domain`,
+      note: 'Dots are scores, lines their 95 % intervals, clustered by trajectory: turns of one trajectory are not independent.',
+      tables: [scoreChart('Domain', ends, lines, { sum: { name: mean, figure: overall }, decimals: lead.decimals })],
+    },
+    {
+      title: 'What weighs it down',
+      note: 'Facts that were not met, failures and flags stand in groups under What went wrong.',
+      pair: [
+        tallyBlock(
+          card,
+          ['Failures', 'Failure', 'failure'],
+          'Rows without a score, by cause. Empty, refused and confusing predictions are the model’s doing; the others are missing data.',
+          ref,
+        ),
+        tallyBlock(card, ['Flags', 'Flag', 'flag'], 'What is odd about a prediction without making it a failure.', ref),
+      ],
+    },
+    ...(equivalence === undefined
+      ? []
+      : [{ title: 'Decision equivalence', tables: [withNotes(equivalenceTable(equivalence))] }]),
+    ...(rollout === undefined ? [] : [rolloutBlock(rollout, ends, partner?.name)]),
+    {
+      title: 'Dimensions',
+      note: `Each figure${isOnScale ? ' on a scale of 0 to 100,' : ','} its 95 % interval below it.`,
+      tables: figureTables(card),
+    },
+    ...(measure === undefined ? [ratingsBlock(rows)] : []),
+    ...(parts.length === 0 ? [] : [{ pair: parts }]),
+  ];
 }
 
 /** What made a run; what nobody recorded is left out. */
@@ -112,18 +212,27 @@ function factsOf({ made, manifest, source }: ReadRun): NamedText[] {
   return facts.flatMap(([name, text]) => (text === undefined || text === '' ? [] : [[name, text] as const]));
 }
 
-function tokensIn(costs: RunCosts, names: ReturnType<typeof askedNames>): RunDocument['tokens'] {
+/** All tokens, and who took what; nothing where nobody was asked. */
+function tokenFigure(costs: RunCosts, names: ReturnType<typeof askedNames>): KeyFigure[] {
   const asked = ASKED.flatMap((who) => {
     const total = costs[who]?.total;
     return total === undefined || total.rows + total.unpriced === 0 ? [] : [{ name: names[who].toLowerCase(), total }];
   });
   const { usage, usd } = sumOf(asked.map(({ total }) => total));
-  const count = (usage.promptTokens ?? 0) + (usage.completionTokens ?? 0);
+  const tokens = (usage.promptTokens ?? 0) + (usage.completionTokens ?? 0);
   const each = asked.map(({ name, total }) => (usd === undefined ? name : `${name} ${costCell(total)}`));
-  return count === 0 ? null : { count, each: each.join(usd === undefined ? ' and ' : ', ') };
+  const under = [each.join(usd === undefined ? ' and ' : ', ')];
+  return tokens === 0 ? [] : [{ title: 'Tokens', figure: inShort(tokens), under }];
 }
 
-function figureTables(card: ScoreCard): FigureTable[] {
+function inShort(tokens: number): string {
+  if (tokens < 10_000) return count(tokens);
+  const [size, unit] = tokens < 1e6 ? [tokens / 1e3, 'k'] : tokens < 1e9 ? [tokens / 1e6, 'M'] : [tokens / 1e9, 'G'];
+  return `${size.toFixed(1)} ${unit}`;
+}
+
+/** Every figure of the tables that `awb score` prints. */
+function figureTables(card: ScoreCard): ShownTable[] {
   const rated = scoreTable(card);
   const measured = measureTable(card, measureOf);
   const names = measureNames(card);
@@ -143,34 +252,58 @@ function figureTable<Name extends string>(
   names: readonly Name[],
   sets: readonly Readonly<Partial<Record<Name, Ends>>>[],
   decimalsIn: (name: Name) => number,
-): FigureTable {
+): ShownTable {
   const isKept = (_: unknown, column: number) => shown.columns[column]?.heading !== '95 % interval';
-  const groups = shown.groups.map((rows) => rows.map((row) => row.filter(isKept)));
-  const intervals = groups.flat().map((row, at) =>
-    row.map((_, column) => {
+  const all = shown.groups.flat();
+  const cellsOf = (row: readonly string[]) =>
+    row.filter(isKept).map((text, column): Cell => {
       const name = names[column - 2];
-      const ends = name && sets[at]?.[name];
-      return (ends && intervalText(ends, (value) => value.toFixed(decimalsIn(name)))) ?? null;
-    }),
-  );
-  return { table: withNotes({ ...shown, columns: shown.columns.filter(isKept), groups }), intervals };
+      const interval = name && range(sets[all.indexOf(row)]?.[name], (value) => value.toFixed(decimalsIn(name)));
+      return interval ? { text, under: [interval] } : text;
+    });
+  return {
+    ...withNotes(shown),
+    columns: shown.columns.filter(isKept),
+    groups: shown.groups.map((rows) => rows.map(cellsOf)),
+  };
 }
 
-function ratingCounts(rows: readonly JudgedRow[]): RatingCounts[] {
-  return DIMENSIONS.map((dimension) => {
+/** How often each rating from 1 to 5 was given. Fractions, as panels give them, count with the nearest whole one; the mean is theirs. */
+function ratingsBlock(rows: readonly JudgedRow[]): PageBlock {
+  const ratings = DIMENSIONS.map((dimension) => {
     const given = rows.flatMap((row) => possibleRating(row, dimension) ?? []);
     const counts = [1, 2, 3, 4, 5].map((rating) => given.filter((each) => Math.round(each) === rating).length);
     const mean = given.reduce((sum, rating) => sum + rating, 0) / given.length;
-    return { name: dimensionName(dimension), counts, mean: given.length === 0 ? null : mean };
+    return {
+      counts,
+      cells: [dimensionName(dimension), ...counts.map(count), given.length === 0 ? DASH : mean.toFixed(2)],
+    };
   });
+  const columns = figureColumns(['Dimension', '1', '2', '3', '4', '5', 'Mean']);
+  return {
+    title: 'Ratings',
+    note: 'How often the judge gave each rating from 1 to 5, over valid rows.',
+    tables: [
+      {
+        columns: columns.map((column, at) => ({ ...column, isWide: at > 0 && at < columns.length - 1 })),
+        groups: [ratings.map(({ cells }) => cells)],
+        drawings: { counts: ratings.map(({ counts }) => counts) },
+      },
+    ],
+  };
 }
 
-/** Counts by name and domain, the largest first; null where nothing was counted. */
-function tallyTable(
-  first: string,
+/** Of these there are no samples, or none of that name. */
+const UNLISTED = ['not-judged', 'unstated'];
+
+/** Counts by name and domain, the largest first. */
+function tallyBlock(
   { domains }: ScoreCard,
-  tallyOf: (domain: DomainScore) => Readonly<Record<string, number>>,
-): Table | null {
+  [title, first, filter]: readonly [title: string, first: string, filter: 'failure' | 'flag'],
+  note: string,
+  ref: string,
+): PageBlock {
+  const tallyOf = (domain: DomainScore) => (filter === 'flag' ? domain.flags : domain.failures);
   const names = [...new Set(domains.flatMap((domain) => Object.keys(tallyOf(domain))))];
   const tallies = names
     .map((name) => {
@@ -179,12 +312,24 @@ function tallyTable(
     })
     .filter(({ sum }) => sum > 0)
     .sort((a, b) => b.sum - a.sum);
-  const heads = ['All', ...domains.map(({ domain }) => domainName(domain))];
-  const columns = heads.map((heading) => ({ heading, short: heading, align: 'right' as const }));
-  const rows = tallies.map(({ name, counts, sum }) => [name, ...[sum, ...counts].map((times) => grouped(times))]);
-  return rows.length === 0
-    ? null
-    : { columns: [{ heading: first, short: first, align: 'left' }, ...columns], groups: [rows] };
+  if (tallies.length === 0) return { title, note: 'None.' };
+  const rows = tallies.map(({ name, counts, sum }) => [
+    UNLISTED.includes(name) ? name : { text: name, link: samplesOf(ref, filter, name) },
+    ...[sum, ...counts].map((times) => count(times)),
+  ]);
+  const columns = figureColumns([first, 'All', ...domains.map(({ domain }) => domainName(domain))]);
+  return { title, note, tables: [{ columns, groups: [rows] }] };
+}
+
+/** Where the samples of a run are that a filter leaves. */
+function samplesOf(ref: string, filter: string, value: string): string {
+  return `#/run/${ref}/samples?${new URLSearchParams({ [filter]: value })}`;
+}
+
+/** A figure over a part of the rows. */
+interface Bin {
+  readonly name: string;
+  readonly figure: Estimate;
 }
 
 /** What of a row is averaged: its rating in points, or where nothing was rated a measure. A score ends where the range does. */
@@ -223,7 +368,7 @@ export function binsOf(
     const bin = scored.slice(from, to);
     const [first, last] = [present(bin[0]).at, present(bin.at(-1)).at];
     const name = first === last ? inWords(first) : `${inWords(first)} to ${inWords(last)}`;
-    bins.push({ name, estimate: clusteredEstimate(bin, range) });
+    bins.push({ name, figure: clusteredEstimate(bin, range) });
     from = to;
   }
   return bins;
@@ -233,30 +378,28 @@ function inWords(quantity: number): string {
   return quantity < 1000 ? String(quantity) : `${(quantity / 1000).toFixed(quantity < 10_000 ? 1 : 0)}k`;
 }
 
-function rolloutCurves(card: RolloutCard, forced: string | undefined): RolloutCurves {
+/** Score by distance as curves with their bands; the tables of `awb score` hold the figures behind them, and the drift. */
+function rolloutBlock(card: RolloutCard, ends: ScaleEnds, forced: string | undefined): PageBlock {
   const parts = [
     { name: 'All rows', bins: card.all.distances, isSum: true },
     ...card.domains.map(({ domain, distances }) => ({ name: domainName(domain), bins: distances, isSum: false })),
   ];
+  const curves = parts.flatMap(({ name, bins, isSum }) => {
+    const middles = bins.map(({ from, to }) => (from + to) / 2);
+    const [least = 0, most = 0] = [middles[0], middles.at(-1)];
+    const points = bins.map(({ from, to, score, paired }) => ({
+      at: ((from + to) / 2 - least) / (most - least),
+      label: from === to ? String(from) : `${from}–${to}`,
+      figure: score,
+      other: paired?.forced.value,
+    }));
+    return bins.length > 1 ? [{ name, isSum, points }] : [];
+  });
+  const dashed = forced === undefined ? '' : ` Dashed: the same rows predicted with true histories (${forced}).`;
   return {
-    curves: parts
-      .filter(({ bins }) => bins.length > 1)
-      .map(({ name, bins, isSum }) => ({
-        name,
-        isSum,
-        points: bins.map(({ from, to, score, paired }) => ({
-          distance: (from + to) / 2,
-          label: from === to ? String(from) : `${from}–${to}`,
-          figure: score,
-          forced: paired?.forced.value ?? null,
-        })),
-      })),
+    title: 'Score by distance from the last true observation',
+    note: `Distance 1 has true history alone. Bands are 95 % intervals, clustered by trajectory.${dashed}`,
+    curves: { ends, curves },
     tables: rolloutTables(card, false).map(withNotes),
-    forced: forced ?? null,
   };
-}
-
-/** A table that says below itself how to read it. */
-export function withNotes({ columns, groups, ...notes }: Table): Table {
-  return { columns, groups, footnotes: notesBelow(notes) };
 }

@@ -50,7 +50,6 @@ export function sampleList(run: ReadRun, ref = refOf(run)): SampleList {
     lead: leadingOf(card).lead,
     domains: card.domains.map(({ domain }) => ({ domain, name: domainName(domain) })),
     figures,
-    repeats: rows.some(({ repeat, index }) => repeat > 0 || index > 0),
     trajectories: [...trajectories.keys()],
     samples: rows.map(sampleOf),
   };

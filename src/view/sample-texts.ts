@@ -60,9 +60,9 @@ export async function openTexts(
     );
   };
   const changed = `has changed since it was scored; run awb score ${source} again`;
+  const named = worldModelManifest(manifest)?.data?.dir;
+  const dir = dataDir ?? (typeof named === 'string' && existsSync(named) ? named : undefined);
   const leanSample = async (key: string): Promise<Sample> => {
-    const named = worldModelManifest(manifest)?.data?.dir;
-    const dir = dataDir ?? (typeof named === 'string' && existsSync(named) ? named : undefined);
     if (dir === undefined) {
       throw badData(`${source} is lean (the trajectory text was left out); name the benchmark folder with --data-dir`);
     }

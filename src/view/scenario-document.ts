@@ -4,6 +4,7 @@ import { basename } from 'node:path';
 import { partsOfPrompt } from '../benchmark/actions/agent-dialogue.js';
 import { manifestBeside } from '../benchmark/judged-path.js';
 import { objectsIn } from '../benchmark/line-file.js';
+import { domainName } from '../core/domains.js';
 import { present } from '../core/errors.js';
 import { asObject, isInteger, isObject, isText, type JsonObject } from '../core/json.js';
 import { withoutMarker, writtenPrediction } from '../core/reply.js';
@@ -14,8 +15,10 @@ import { scenarioTable } from '../report/score-table.js';
 import type { ReadRun } from '../results/read-run.js';
 import { scenarioRows } from '../results/score/scenarios.js';
 import { readManifest } from '../run/manifest.js';
+import type { ScenarioFigures } from '../stats/scenarios.js';
 import type { Episode, EpisodesDocument, ScenarioDocument, ScenarioSample } from './documents.js';
-import { withNotes } from './run-document.js';
+import { count, number, plural, rangeBelow, scoreChart, withNotes } from './figures.js';
+import { meanIn } from './run-document.js';
 
 const WRITTEN_BY = { hint: 'awb infer --scenarios writes it', command: 'awb infer --scenarios' };
 
@@ -41,8 +44,56 @@ export async function scenarioDocument(
     room.add(sample, [sample.instruction, ...texts]);
   }
   const figures = present(rows.figures());
-  const table = withNotes(scenarioTable(figures));
-  return { ref, figures, table, samples: room.taken, leftOut: room.leftOut() };
+  const page = scenarioPage(figures, meanIn(run.card));
+  return { ref, figures, page, samples: room.taken, leftOut: room.leftOut() };
+}
+
+const MEASURES = [
+  ['followed', 'Followed', 'All that the instruction asks for is in the prediction.'],
+  ['leaked', 'Leaked', 'The prediction speaks of the instruction: fewer is better.'],
+  ['undisturbed', 'Undisturbed', 'Of what should not change, as near to the truth as without the instruction.'],
+  [
+    'twin_false_positives',
+    'Twin',
+    'The same row without the instruction would count as followed, which proves nothing.',
+  ],
+] as const;
+const INTERVALS = 'In percent, with 95 % intervals clustered by trajectory.';
+
+/** How the figures are shown. @param mean what the mean over the domains is called */
+export function scenarioPage(figures: ScenarioFigures, mean: string): ScenarioDocument['page'] {
+  const { overall, domains } = figures;
+  const failed = Object.entries(overall.failures).map(([failure, rows]) => `${failure} ${count(rows)}`);
+  const of = `${plural(overall.trajectories, 'trajectory', 'trajectories')}, ${plural(Object.keys(domains).length, 'domain')}`;
+  return {
+    figures: [
+      ...MEASURES.map(([measure, title]) => ({
+        title,
+        figure: number(overall[measure]),
+        under: [rangeBelow(overall[measure])],
+      })),
+      {
+        title: 'Rows',
+        figure: count(overall.samples),
+        under: [of, ...(failed.length > 0 ? [`failed: ${failed.join(', ')}`] : [])],
+      },
+    ],
+    blocks: [
+      ...MEASURES.map(([measure, title, says]) => {
+        const lines = Object.entries(domains).map(([domain, part]) => ({
+          name: domainName(domain),
+          figure: part[measure],
+        }));
+        const sum = { name: mean, figure: overall[measure] };
+        return { title, note: `${says} ${INTERVALS}`, tables: [scoreChart('Domain', [0, 100], lines, { sum })] };
+      }),
+      {
+        title: 'Scenarios',
+        note: `The same by scenario, over all of its rows alike. ${INTERVALS}`,
+        tables: [withNotes(scenarioTable(figures))],
+      },
+    ],
+  };
 }
 
 /** Takes what there is room for. */

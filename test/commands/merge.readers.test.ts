@@ -31,7 +31,10 @@ test('compare, gate and report say of merged shards what they say of the unshard
     results.push(await awb(report, { cwd: run.folder }));
     const { run: shown, samples, index, ...documents } = await documentsIn(page);
     const { gate } = documents[`compare/${index.runs[1].ref}/${index.runs[0].ref}`];
-    return { results, page: [shown.figures, shown.domains, samples.samples, gate.comparison] };
+    const { figures, blocks } = shown.page;
+    const dimensions = blocks.find(({ title }: { title?: string }) => title === 'Dimensions');
+    const drawn = blocks[0].tables[0].drawings;
+    return { results, page: [figures, drawn, dimensions, samples.samples, gate.comparison] };
   };
   const unsharded = await said();
   expect(unsharded.results.map(({ code }) => code)).toEqual([EXIT.done, EXIT.inconclusive, EXIT.done]);

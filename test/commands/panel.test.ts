@@ -317,9 +317,10 @@ describe('what the other commands make of a panel', () => {
     const page = join(where.dir, 'report.html');
     expect((await awb(['report', '--run', panel, '--db', db, '--output', page])).code).toBe(0);
     const { run, index, ...documents } = await documentsIn(page);
-    expect(JSON.stringify(run.facts)).toContain('panel of 2 (mean)');
-    expect(run.judgePages).toEqual([['panel', expect.any(String)]]);
-    expect(documents[`panel/${index.runs[0].ref}`].tables).not.toEqual([]);
+    expect(JSON.stringify(run.page.facts)).toContain('panel of 2 (mean)');
+    const { ref } = index.runs[0];
+    expect(run.page.lines).toContainEqual({ text: expect.any(String), link: `#/panel/${ref}` });
+    expect(documents[`panel/${ref}`].page.blocks).not.toEqual([]);
   });
 
   it('prints how far its judges agree, as the manifest keeps it and --json gives it', async () => {

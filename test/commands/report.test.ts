@@ -143,10 +143,9 @@ describe('a run', () => {
     await awb(['judge', '--predictions', predictions, '--mode', 'metrics', '--output-dir', dir]);
     const { output } = await report('--run', join(dir, 'judged.jsonl'));
     const {
-      samples: { samples, repeats, figures },
+      samples: { samples, figures },
     } = await documentsIn(output);
     expect(samples.map(({ r = 0 }: Row) => r)).toEqual(Array.from({ length: 14 }, (_, index) => index % 2));
-    expect(repeats).toBe(true);
     expect(figures).toContainEqual(['chrf', 100]);
   });
 
@@ -204,7 +203,7 @@ describe('against another run', () => {
   it('without a row in common the page says so, and shows the run', async () => {
     const { index, run, ...documents } = await documentsIn(await written('--run', candidate, '--compare', OFFICIAL));
     const [{ ref }, other] = index.runs;
-    expect(run.domains).toHaveLength(7);
+    expect(run.page.blocks[0].tables[0].groups[0]).toHaveLength(7);
     expect(documents[`compare/${other.ref}/${ref}`].why).toContain('no row in common');
   });
 });
@@ -291,7 +290,7 @@ describe('texts beyond the limit', () => {
       Object.values<Row>(texts).map(({ truth, prediction, judgeReply }) => [truth, prediction, judgeReply]);
     expect(shown(left)).toEqual(shown(all));
     expect(Object.values<Row>(left.texts).some((row) => 'history' in row)).toBe(false);
-    expect(left.run.warnings.join()).toContain('Histories are left out: all texts are more than 0.01 MB');
+    expect(left.run.page.warnings.join()).toContain('Histories are left out: all texts are more than 0.01 MB');
     const [{ ref = '' } = {}] = left.index.runs;
     expect(left[`texts/${ref}/0`]?.missing).toBe('Histories are left out: this page has no room for them.');
   });

@@ -141,25 +141,29 @@ describe('the drift of a world model', () => {
     expect(drift.overall.slope.high).toBeLessThan(-2);
   });
 
+  /** What the page of a run says of its rollout. */
+  const rolloutIn = ({ page }: RunDocument) =>
+    page.blocks.find(({ title }) => title === 'Score by distance from the last true observation');
+
   test('stands in the report beside the run with true histories, and the curve alone without it', async () => {
     const { data, out, server } = await setUpRollout(ROWS, worldModel(true));
     await driftOf(['--model-base-url', server.url, '--model-name', 'wm'], data, out, ['--mode', 'metrics']);
     const pageOf = async (...more: string[]) => {
       const page = join(out, 'report.html');
       await done('report', '--run', join(out, 'rollout/judged.jsonl'), '-o', page, ...more);
-      return (await documentsIn(page)).run.rollout;
+      return rolloutIn((await documentsIn(page)).run);
     };
     const beside = await pageOf('--compare', join(out, 'forced/judged.jsonl'));
-    expect(beside.curves.length).toBeGreaterThan(0);
-    expect(beside.forced).not.toBeNull();
+    expect(beside?.curves?.curves.length).toBeGreaterThan(0);
+    expect(beside?.note).toContain('Dashed: the same rows predicted with true histories');
     const alone = await pageOf();
-    expect(alone.curves).toHaveLength(beside.curves.length);
-    expect(alone.forced).toBeNull();
+    expect(alone?.curves?.curves).toHaveLength(beside?.curves?.curves.length ?? 0);
+    expect(alone?.note).not.toContain('Dashed');
     // The viewer finds it by itself.
     const library = openLibrary([out], { io: ioIn(out), tool: 'awb 0' });
     const { runs } = await library.index();
     const shown = await Promise.all(runs.map(({ ref }) => library.document(`run/${ref}`) as Promise<RunDocument>));
-    expect(shown.flatMap(({ rollout }) => (rollout === null ? [] : [rollout.forced !== null]))).toEqual([true]);
+    expect(shown.flatMap((run) => rolloutIn(run) ?? []).map(({ note }) => note?.includes('Dashed'))).toEqual([true]);
   });
 
   test('is that of a baseline, too: who repeats the state before falls a line behind in each step of a rollout', async () => {

@@ -105,8 +105,8 @@ describe('an agent that reads what it is shown', () => {
     const page = join(given.dir, 'report.html');
     await awb(['report', '--run', given.dir, '--output', page]);
     const { run } = await documentsIn(page);
-    expect(JSON.stringify(run.equivalence)).toContain('the part of transfer that needs no training');
-    expect(run.facts).toContainEqual(['agent', expect.stringContaining('actor')]);
+    expect(JSON.stringify(run.page.blocks)).toContain('the part of transfer that needs no training');
+    expect(run.page.facts).toContainEqual(['agent', expect.stringContaining('actor')]);
   });
 
   it('tells it within the interval where it is noisy itself', async () => {

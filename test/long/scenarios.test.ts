@@ -147,9 +147,9 @@ describe('a world model that follows 70 in 100 scenarios and leaks 10 in 100', (
     expect(JSON.parse(shown.stdout)).toMatchObject({ samples: 120, output: page });
     const { run, scenarios } = await documentsIn(page);
     expect(scenarios.samples).toHaveLength(120);
-    expect(run).toMatchObject({ name: 'step-1', mode: 'scenarios' });
-    expect(run.facts).toContainEqual(['world model', 'scripted']);
-    expect(run.facts).toContainEqual(['suite', expect.stringMatching(/^made [0-9a-f]{12}$/)]);
+    expect(run).toMatchObject({ mode: 'scenarios', page: { title: 'step-1' } });
+    expect(run.page.facts).toContainEqual(['world model', 'scripted']);
+    expect(run.page.facts).toContainEqual(['suite', expect.stringMatching(/^made [0-9a-f]{12}$/)]);
     const small = await awb(['report', '--run', source, '-o', page, '--inline-limit', '0.005', '--json']);
     expect(JSON.parse(small.stdout).samples).toBeLessThan(60);
     const compared = await awb(['report', '--run', source, '--compare', source, '-o', page]);

@@ -127,7 +127,7 @@ describe('the table of a run', () => {
     const { code, stderr } = await run('report', ...names, '--db', 'early.sqlite', '-o', 'report.html');
     expect(code, stderr).toBe(0);
     const { run: shown, index } = await documentsIn(join(dir, 'report.html'));
-    expect(shown.trust).toBe(LINE);
+    expect(shown.page.lines[0]).toBe(LINE);
     expect(index.runs.map(({ trust }: Row) => `judge: ${trust}`)).toEqual([LINE, LINE]);
   });
 });

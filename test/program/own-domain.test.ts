@@ -155,8 +155,9 @@ describe('a domain beside the seven', () => {
   test('is in the report of a run, and in that of its change', async () => {
     await done('report', '--run', 'eight/judged.jsonl', '--compare', 'other/judged.jsonl', '-o', 'page.html');
     const { run, index } = await documentsIn(at('page.html'));
-    expect(run.domains.map(({ name }: Row) => name)).toContain('kitchen');
-    expect([run.mean, index.runs[1].lead.name]).toEqual(['Overall', 'Overall']);
+    const [domains, mean] = run.page.blocks[0].tables[0].groups;
+    expect(domains.map((line: Row) => line[0].text)).toContain('kitchen');
+    expect([mean[0][0], index.runs[1].lead.name]).toEqual(['Overall', 'Overall']);
   });
 
   test('is calibrated under its pack, measured, and looked at by data check and stats', async () => {

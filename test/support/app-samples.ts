@@ -52,7 +52,6 @@ export function sampleList(ref: string, rows: number, shift = 0): SampleList {
       { domain: 'mcp', name: 'MCP' },
     ],
     figures: DIMENSIONS.map((name) => [name, 5] as const),
-    repeats: false,
     trajectories: Array.from({ length: Math.ceil(rows / TURNS) }, (_, at) => `hash${at}`),
     samples,
   };

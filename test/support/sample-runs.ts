@@ -106,7 +106,6 @@ export function listOf(
       { domain: 'web', name: 'Web' },
     ],
     figures: DIMENSIONS.map((name) => [name[0]?.toUpperCase() + name.slice(1), 5] as const),
-    repeats: false,
     trajectories: ['t-a', 't-b'],
     samples: samples.map((sample) => ({ d: 0, g: 0, t: 1, ...sample })),
     ...more,

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { saveCalibration } from '../../src/cli/calibrate.js';
 import { openSqlite } from '../../src/disk/sqlite.js';
-import type { CompareDocument, ScenarioDocument } from '../../src/view/documents.js';
+import type { CompareDocument, ScenarioDocument, TrajectoryTexts } from '../../src/view/documents.js';
 import { openLibrary } from '../../src/view/library.js';
 import { calibrationManifest, madeUpDocument } from '../support/calibrations.js';
 import { awb, temporaryFolder } from '../support/cli.js';
@@ -14,6 +14,7 @@ import { startPlayers, types } from '../support/episodes.js';
 import { folderOf } from '../support/folder.js';
 import { ioIn } from '../support/io.js';
 import { around, judgedRun } from '../support/judged-runs.js';
+import { madeUpRows, writeDataset } from '../support/run-folder.js';
 import { rowsFolder, startWorldModel, suiteFolder, truthOf } from '../support/scripted-scenarios.js';
 
 async function runsIn(folder: string, names: readonly string[]): Promise<void> {
@@ -192,6 +193,22 @@ describe('what the viewer finds', () => {
     child.kill('SIGKILL');
     await once(child, 'exit');
     expect(await states()).toEqual(['killed']);
+  });
+
+  test('is the texts of a lean run, whose data are opened once', async () => {
+    const folder = await temporaryFolder();
+    const data = await writeDataset(join(folder, 'data'), { 'mcp_test.jsonl': madeUpRows('mcp', 4) });
+    const out = ['--output-dir', join(folder, 'out')];
+    await awb(['infer', '--data-dir', data, '--baseline', 'oracle', '--lean', ...out]);
+    const predictions = join(folder, 'out/predictions.jsonl');
+    await awb(['judge', predictions, '--mode', 'metrics', '--data-dir', data, ...out]);
+    const library = open(folder, 'out');
+    onTestFinished(() => library.close());
+    const [{ ref = '' } = {}] = (await library.index()).runs;
+    const texts = async (place: number) => (await library.document(`texts/${ref}/${place}`)) as TrajectoryTexts;
+    expect(Object.keys((await texts(0)).rows)).not.toEqual([]);
+    await rename(data, join(folder, 'elsewhere'));
+    expect(Object.keys((await texts(1)).rows)).not.toEqual([]);
   });
 
   test('is looked for once, however many ask at one time', async () => {

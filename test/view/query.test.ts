@@ -107,7 +107,7 @@ describe('against another run', () => {
       ['d', undefined],
       ['e', undefined],
     ]);
-    expect(found[0]?.other).toBe(0);
+    expect(found[0]?.other).toBe(other.samples[0]);
   });
 
   it.each<[Query, readonly string[]]>([
@@ -129,7 +129,7 @@ describe('against another run', () => {
   it('a row stands beside the same repeat and judgement, else the repeat, else the key', () => {
     const own = listOf([{ k: 'a' }, { k: 'a', j: 1 }, { k: 'a', r: 1 }, { k: 'a', r: 2 }]);
     const before = listOf([{ k: 'a' }, { k: 'a', r: 1 }, { k: 'a', r: 1, j: 1 }]);
-    const places = select(own, { sort: 'turn' }, before).map((one) => one.other);
+    const places = select(own, { sort: 'turn' }, before).map((one) => one.other && before.samples.indexOf(one.other));
     expect(places).toEqual([0, 0, 1, 0]);
   });
 
@@ -147,7 +147,9 @@ describe('against another run', () => {
   it('changed only against what is like it: a rating against a rating, a measure against the same measure', () => {
     const figures = [['chrf', 100]] as const;
     const measured = listOf([{ k: 'a', v: 40, f: [40] }], { figures, lead: { ...LIST.lead, name: 'chrf' } });
-    expect(select(listOf([{ k: 'a', v: 50 }]), {}, measured)[0]).toEqual({ at: 0, other: 0, change: undefined });
+    const [found] = select(listOf([{ k: 'a', v: 50 }]), {}, measured);
+    expect(found).toMatchObject({ at: 0, other: measured.samples[0] });
+    expect(found?.change).toBeUndefined();
     const more = {
       figures: [
         ['exact', 100],

@@ -7,7 +7,8 @@ import { rowId } from '../../src/core/row-id.js';
 import { DIMENSIONS, type JudgedRow } from '../../src/core/types.js';
 import { readJudgedRun } from '../../src/results/read-run.js';
 import { aggregate } from '../../src/stats/aggregate.js';
-import type { RunDocument } from '../../src/view/documents.js';
+import type { Figure, PageBlock, RunDocument } from '../../src/view/documents.js';
+import { leadingOf } from '../../src/view/listed-run.js';
 import { binsOf, runDocument } from '../../src/view/run-document.js';
 import { awb, temporaryFolder } from '../support/cli.js';
 import { ioIn } from '../support/io.js';
@@ -17,6 +18,21 @@ import { COSTS, documentOf, measuredRow, rowOf, runWith } from '../support/run-d
 
 const REFUSED = { failed: 1, total: 0, failure: { class: 'refused', reason: 'no' } } as const;
 const UNREADABLE = { failed: 1, total: 0, failure: { class: 'unreadable', reason: 'x' } } as const;
+
+/** A key figure, by what its title begins with. */
+const keyOf = ({ page }: RunDocument, title: string) => page.figures?.find((each) => each.title.startsWith(title));
+/** A block, wherever it stands. */
+function blockOf({ page }: RunDocument, title: string): PageBlock | undefined {
+  const all = page.blocks.flatMap((block) => [block, ...(block.pair ?? [])]);
+  return all.find((block) => block.title?.startsWith(title));
+}
+const tableOf = (document: RunDocument, title: string) => blockOf(document, title)?.tables?.[0];
+/** Names and figures of a chart. */
+function charted(document: RunDocument, title: string): (readonly [name: string, figure: Figure | null])[] {
+  const { groups = [], drawings } = tableOf(document, title) ?? {};
+  const figures = drawings && 'figures' in drawings ? drawings.figures : [];
+  return groups.flat().map(([name = ''], at) => [typeof name === 'string' ? name : name.text, figures[at] ?? null]);
+}
 
 describe('the document of a judged run', () => {
   async function made() {
@@ -34,31 +50,36 @@ describe('the document of a judged run', () => {
   it('has the numbers of awb score, unrounded', async () => {
     const { document, score } = await made();
     const { with_failures: web } = score.domains.web;
-    expect(document.overall?.value).toBe(score.overall_with_failures.total_score);
-    expect(document.official).toBe(score.overall.total_score);
-    expect(document.overall).toMatchObject({
+    const domains = charted(document, 'Scores by domain');
+    const [, overall] = domains.pop() ?? [];
+    expect(overall?.value).toBe(score.overall_with_failures.total_score);
+    expect(keyOf(document, 'Overall')?.under).toContain(`official: ${score.overall.total_score.toFixed(1)}`);
+    expect(overall).toMatchObject({
       low: score.overall_with_failures.intervals.total_score.low,
       high: score.overall_with_failures.intervals.total_score.high,
     });
-    expect(document.domains.map(({ domain, estimate }) => [domain, estimate?.value])).toEqual(
-      Object.entries<typeof score.domains.web>(score.domains).map(([name, own]) => [
-        name,
-        own.with_failures.total_score,
-      ]),
+    expect(domains.map(([, figure]) => figure?.value)).toEqual(
+      Object.values<typeof score.domains.web>(score.domains).map((own) => own.with_failures.total_score),
     );
-    expect(document).toMatchObject({ chosen: score.chosen, valid: score.valid, failed: 1, coverage: '100 %' });
-    const [{ table, intervals } = { table: undefined, intervals: [] }] = document.figures;
-    const row = table?.groups[0]?.findIndex(([name]) => name === 'Web') ?? 0;
-    const cells = table?.groups[0]?.[row] ?? [];
-    expect(cells.slice(2, 8)).toEqual([...DIMENSIONS, 'total_score'].map((name) => web[name].toFixed(2)));
+    expect(keyOf(document, 'Predictions')).toMatchObject({
+      figure: String(score.valid),
+      under: [`valid, of ${score.chosen} chosen`],
+    });
+    expect(keyOf(document, 'Failed')?.figure).toBe('1');
+    expect(keyOf(document, 'Coverage')?.figure).toBe('100 %');
+    const table = tableOf(document, 'Dimensions');
+    const cells = table?.groups[0]?.find(([name]) => name === 'Web') ?? [];
+    const texts = cells.map((cell) => (typeof cell === 'string' ? cell : cell.text));
+    expect(texts.slice(2, 8)).toEqual([...DIMENSIONS, 'total_score'].map((name) => web[name].toFixed(2)));
     const { low, high } = web.intervals.total_score;
-    expect(intervals[row]?.[7]).toBe(`${low.toFixed(1)} to ${high.toFixed(1)}`);
+    expect(cells[7]).toMatchObject({ under: [`${low.toFixed(1)} to ${high.toFixed(1)}`] });
     expect(table?.columns.map(({ heading }) => heading)).not.toContain('95 % interval');
   });
 
   it('says what made it, what its judge is worth, and what was noted; and it is JSON', async () => {
     const { dir, document } = await made();
-    expect(document.facts).toEqual(
+    const { facts, title, lines, warnings, blocks } = document.page;
+    expect(facts).toEqual(
       expect.arrayContaining([
         ['world model', 'wm'],
         ['judge', 'judge-model'],
@@ -66,8 +87,8 @@ describe('the document of a judged run', () => {
         ['file', 'judged.jsonl'],
       ]),
     );
-    expect(document).toMatchObject({ name: 'step-200', trust: 'judge: uncalibrated', warnings: ['A note.'] });
-    expect(JSON.parse(document.manifest ?? '')).toEqual(
+    expect([title, lines, warnings]).toEqual(['step-200', ['judge: uncalibrated'], ['A note.']]);
+    expect(JSON.parse(blocks.at(-1)?.folds?.[0]?.text ?? '')).toEqual(
       JSON.parse(await readFile(join(dir, 'judged.manifest.json'), 'utf8')),
     );
     expect(JSON.parse(JSON.stringify(document))).toEqual(document);
@@ -76,30 +97,34 @@ describe('the document of a judged run', () => {
 
 describe('what a run leads with', () => {
   it('counts failures at rating 1, and has the official figure where it differs', () => {
-    const { overall, official } = documentOf([rowOf(0), rowOf(1), rowOf(2, REFUSED)]);
-    expect([overall?.value.toFixed(1), official]).toEqual(['33.3', 50]);
-    expect(documentOf([rowOf(0), rowOf(1)]).official).toBeNull();
+    const score = (...rows: readonly JudgedRow[]) => keyOf(documentOf(rows), 'Score');
+    expect(score(rowOf(0), rowOf(1), rowOf(2, REFUSED))).toMatchObject({
+      figure: '33.3',
+      under: ['no interval', 'official: 50.0'],
+    });
+    expect(score(rowOf(0), rowOf(1))?.under).toEqual(['no interval']);
   });
 
   it('is a measure where nothing was rated: with its own scale, decimals and better side, and without ratings', () => {
     const rows = [0.5, 1.25, 3.5].map((bits, index) => measuredRow(index, { bits_per_byte: bits }));
     const document = documentOf(rows);
-    expect(document).toMatchObject({ ratings: [], official: null, mean: 'macro of 1' });
-    expect(document.lead.name).toBe('bits_per_byte');
-    expect(document.overall?.value).toBe(1.75);
-    expect(document.figures.map(({ table }) => table.columns.map(({ heading }) => heading))).toEqual([
+    expect(blockOf(document, 'Ratings')).toBeUndefined();
+    expect(keyOf(document, 'bits_per_byte (macro of 1)')).toMatchObject({ figure: '1.75', under: ['no interval'] });
+    const { tables } = blockOf(document, 'Dimensions') ?? {};
+    expect(tables?.map(({ columns }) => columns.map(({ heading }) => heading))).toEqual([
       ['Domain', 'Rows', 'bits_per_byte'],
     ]);
-    const text = documentOf([0, 1].map((index) => measuredRow(index, { chrf: 40, exact_match: 0 })));
-    expect(text.lead).toEqual({ name: 'chrf', decimals: 1, from: 0, to: 100, better: 'larger' });
-    expect(text.isOnScale).toBe(true);
+    const text = [0, 1].map((index) => measuredRow(index, { chrf: 40, exact_match: 0 }));
+    const lead = { name: 'chrf', decimals: 1, from: 0, to: 100, better: 'larger' };
+    expect(leadingOf(runWith(text).card).lead).toEqual(lead);
+    expect(blockOf(documentOf(text), 'Dimensions')?.note).toContain('on a scale of 0 to 100');
   });
 });
 
 describe('coverage', () => {
   it('of what is not whole never reads as 100 %', () => {
     const rows = Array.from({ length: 3000 }, (_, index) => rowOf(index));
-    expect(documentOf([...rows, rowOf(3000, UNREADABLE)]).coverage).toBe('99.9 %');
+    expect(keyOf(documentOf([...rows, rowOf(3000, UNREADABLE)]), 'Coverage')?.figure).toBe('99.9 %');
   });
 
   it('names the domain that has least, rounded down as everywhere, and warns', () => {
@@ -107,15 +132,15 @@ describe('coverage', () => {
       rowOf(index, { domain: 'web', ...(index < 21 ? UNREADABLE : {}) }),
     );
     const document = documentOf([...rows, rowOf(99)]);
-    expect(document.least).toBe('least: Web 32.2 %');
-    expect(document.warnings[0]).toMatch(/^INCOMPLETE: step-1 has a coverage below 99 % \(Web 32\.2 %\)/);
+    expect(keyOf(document, 'Coverage')?.under).toEqual(['least: Web 32.2 %']);
+    expect(document.page.warnings?.[0]).toMatch(/^INCOMPLETE: step-1 has a coverage below 99 % \(Web 32\.2 %\)/);
   });
 
   it('counts rows that were chosen and are not there as missing', () => {
     const rows = [rowOf(0)];
-    const { failed, failures } = documentOf(rows, {}, { card: aggregate(rows, new Map([['mcp', 4]])) });
-    expect(failed).toBe(3);
-    expect(failures?.groups).toEqual([[['not-judged', '3', '3']]]);
+    const document = documentOf(rows, {}, { card: aggregate(rows, new Map([['mcp', 4]])) });
+    expect(keyOf(document, 'Failed')?.figure).toBe('3');
+    expect(tableOf(document, 'Failures')?.groups).toEqual([[['not-judged', '3', '3']]]);
   });
 });
 
@@ -126,32 +151,35 @@ describe('counts', () => {
       rowOf(1, { domain: 'web', flags: ['truncated'] }),
       rowOf(2, { domain: 'web', ...REFUSED, flags: ['truncated'] }),
     ];
-    const { failures, flags } = documentOf(rows);
+    const document = documentOf(rows);
+    const failures = tableOf(document, 'Failures');
     expect(failures?.columns.map(({ heading }) => heading)).toEqual(['Failure', 'All', 'MCP', 'Web']);
-    expect(failures?.groups).toEqual([[['refused', '1', '0', '1']]]);
-    expect(flags?.groups[0]?.[0]?.[0]).toBe('truncated');
-    expect(documentOf([rowOf(0)]).flags).toBeNull();
+    const refused = { text: 'refused', link: '#/run/r1/samples?failure=refused' };
+    expect(failures?.groups).toEqual([[[refused, '1', '0', '1']]]);
+    expect(tableOf(document, 'Flags')?.groups[0]?.[0]?.[0]).toMatchObject({ text: 'truncated' });
+    expect(blockOf(documentOf([rowOf(0)]), 'Flags')).toEqual({ title: 'Flags', note: 'None.' });
   });
 
   const formats = (...ratings: readonly number[]) => {
     const rows = ratings.map((format, index) => rowOf(index, { total: format, ratings: { format } }));
-    return documentOf(rows).ratings[0];
+    const { groups, drawings } = tableOf(documentOf(rows), 'Ratings') ?? {};
+    const [name, ...cells] = groups?.[0]?.[0] ?? [];
+    return { name, mean: cells.at(-1), counts: drawings && 'counts' in drawings ? drawings.counts[0] : [] };
   };
 
   it('of ratings take fractions with the nearest whole one, and the mean is theirs as they are', () => {
-    const counted = formats(3.4, 3.4, 1.2);
-    expect(counted).toMatchObject({ name: 'Format', counts: [1, 0, 2, 0, 0] });
-    expect(counted?.mean?.toFixed(2)).toBe('2.67');
+    expect(formats(3.4, 3.4, 1.2)).toEqual({ name: 'Format', counts: [1, 0, 2, 0, 0], mean: '2.67' });
   });
 
   it('of ratings leave out a 0 and what cannot be', () => {
-    expect(formats(5, 0, 80)).toMatchObject({ counts: [0, 0, 0, 0, 1], mean: 5 });
+    expect(formats(5, 0, 80)).toMatchObject({ counts: [0, 0, 0, 0, 1], mean: '5.00' });
   });
 });
 
 describe('what it took', () => {
   it('stands by domain and in all for world model and judge, with the price and what is not known', () => {
-    const { costs, tokens } = documentOf([rowOf(0)], COSTS);
+    const document = documentOf([rowOf(0)], COSTS);
+    const costs = tableOf(document, 'Tokens and cost');
     expect(costs?.groups).toEqual([
       [
         ['World model', '19,000', '-', '280', '-', '≥ $12.35'],
@@ -162,13 +190,18 @@ describe('what it took', () => {
     expect(costs?.footnotes?.join(' ')).toContain(
       'World model: price of gpt-5.2 by prices.yaml; what 3 rows cost is not known, and not in it.',
     );
-    expect(tokens).toEqual({ count: 38_560, each: 'world model ≥ $12.35, judge unknown' });
+    expect(keyOf(document, 'Tokens')).toMatchObject({
+      figure: '38.6 k',
+      under: ['world model ≥ $12.35, judge unknown'],
+    });
   });
 
   it('is nothing where nobody was asked, and has no dollars where nobody knows a price', () => {
-    expect(documentOf([rowOf(0)])).toMatchObject({ costs: null, tokens: null });
+    expect(keyOf(documentOf([rowOf(0)]), 'Tokens')).toBeUndefined();
+    expect(blockOf(documentOf([rowOf(0)]), 'Tokens')).toBeUndefined();
     const { judge } = COSTS;
-    expect(documentOf([rowOf(0)], judge === undefined ? {} : { judge }).tokens?.each).toBe('judge');
+    const document = documentOf([rowOf(0)], judge === undefined ? {} : { judge });
+    expect(keyOf(document, 'Tokens')?.under).toEqual(['judge']);
   });
 });
 
@@ -185,32 +218,32 @@ describe('a rollout', () => {
         ),
       ).flat(),
     );
-  const rolloutIn = (rows: readonly JudgedRow[], forced?: readonly JudgedRow[]): RunDocument['rollout'] => {
+  const rolloutIn = (rows: readonly JudgedRow[], forced?: readonly JudgedRow[]) => {
     const other = forced && runWith(forced, { name: 'true one' });
-    return runDocument(runWith(rows), 'r1', { forced: other }).rollout;
+    return blockOf(runDocument(runWith(rows), 'r1', { forced: other }), 'Score by distance');
   };
 
   it('has a curve for all rows and for each domain, and the tables of awb score', () => {
     const rollout = rolloutIn(rowsWith({}, 0.1));
-    expect(rollout?.curves.map(({ name, isSum }) => [name, isSum])).toEqual([
+    expect(rollout?.curves?.curves.map(({ name, isSum }) => [name, isSum])).toEqual([
       ['All rows', true],
       ['MCP', false],
       ['Web', false],
     ]);
-    expect(rollout?.curves[0]?.points.map(({ label, forced }) => [label, forced])).toEqual([
-      ['1', null],
-      ['2', null],
-      ['9', null],
+    expect(rollout?.curves?.curves[0]?.points.map(({ label, other }) => [label, other])).toEqual([
+      ['1', undefined],
+      ['2', undefined],
+      ['9', undefined],
     ]);
-    expect(rollout?.tables.map(({ columns }) => columns[0]?.heading)).toEqual(['Distance']);
-    expect(rollout?.forced).toBeNull();
-    expect(rolloutIn([rowOf(0)])).toBeNull();
+    expect(rollout?.tables?.map(({ columns }) => columns[0]?.heading)).toEqual(['Distance']);
+    expect(rollout?.note).not.toContain('Dashed');
+    expect(rolloutIn([rowOf(0)])).toBeUndefined();
   });
 
   it('has the drift next to a run with true histories, and says what is off-script', () => {
     const rollout = rolloutIn(rowsWith({ offScript: ['/a'] }, 0.1), rowsWith({ isTrue: true }, 0));
-    expect(rollout?.forced).toBe('true one');
-    expect(rollout?.curves[0]?.points[0]?.forced).toBeGreaterThan(80);
+    expect(rollout?.note).toContain('Dashed: the same rows predicted with true histories (true one).');
+    expect(rollout?.curves?.curves[0]?.points[0]?.other).toBeGreaterThan(80);
     const [distance, drift] = rollout?.tables ?? [];
     expect(distance?.footnotes?.join(' ')).toContain('6 predictions of 72');
     expect(drift?.columns.map(({ heading }) => heading)).toContain('On script');
@@ -218,7 +251,7 @@ describe('a rollout', () => {
   });
 
   it('is not held against a run that is a rollout, too', () => {
-    expect(rolloutIn(rowsWith({}, 0.1), rowsWith({}, 0))?.forced).toBeNull();
+    expect(rolloutIn(rowsWith({}, 0.1), rowsWith({}, 0))?.note).not.toContain('Dashed');
   });
 });
 
@@ -234,13 +267,13 @@ describe('parts of the rows', () => {
       turnOf,
       SCORES,
     );
-    expect(bins.map(({ estimate }) => estimate.rows)).toEqual([10, 10, 10, 10, 10, 10]);
+    expect(bins.map(({ figure }) => figure.rows)).toEqual([10, 10, 10, 10, 10, 10]);
     expect(bins[0]?.name).toBe('0 to 9');
   });
 
   test('never share a value', () => {
     const rows = Array.from({ length: 60 }, (_, index) => rated(index < 50 ? 1 : 2, 3, { key: `k${index}` }));
-    expect(binsOf(rows, turnOf, SCORES).map(({ name, estimate }) => [name, estimate.rows])).toEqual([
+    expect(binsOf(rows, turnOf, SCORES).map(({ name, figure }) => [name, figure.rows])).toEqual([
       ['1', 50],
       ['2', 10],
     ]);
@@ -255,7 +288,7 @@ describe('parts of the rows', () => {
   test('count the judgements of a prediction as one row, those without a score not at all', () => {
     const rows = [rated(1, 1), rowOf(1, { ...REFUSED, key: 'k1-1', index: 1 }), rated(1, 3, { key: 'k1-1', index: 2 })];
     const bins = binsOf([...rows, rated(2, 5)], turnOf, SCORES);
-    expect(bins.map(({ estimate: { value, rows } }) => [value, rows])).toEqual([
+    expect(bins.map(({ figure: { value, rows } }) => [value, rows])).toEqual([
       [25, 1],
       [100, 1],
     ]);
@@ -264,7 +297,7 @@ describe('parts of the rows', () => {
   test('have intervals that stay within the range, and plain ones where it has no end', () => {
     const bits = Array.from({ length: 7 }, (_, index) => measuredRow(index, { bits: index < 6 ? 1 : 99 }));
     const lowest = (range: readonly [number, number]) =>
-      binsOf(bits, () => 1, { measure: 'bits', range })[0]?.estimate.low;
+      binsOf(bits, () => 1, { measure: 'bits', range })[0]?.figure.low;
     expect(lowest([0, 100])).toBeGreaterThan(0);
     expect(lowest([0, Number.POSITIVE_INFINITY])).toBeLessThan(0);
   });
@@ -277,8 +310,8 @@ describe('parts of the rows', () => {
       ]),
     );
     const run = runWith([rowOf(0), rowOf(1), rowOf(2)], { excerpts });
-    const { contexts } = runDocument(run, 'r1');
-    expect(contexts.map(({ name, estimate }) => [name, estimate.rows])).toEqual([
+    const contexts = charted(runDocument(run, 'r1'), 'Score by context length');
+    expect(contexts.map(([name, figure]) => [name, figure?.rows])).toEqual([
       ['1.0k', 1],
       ['2.0k', 1],
     ]);

@@ -40,7 +40,7 @@ describe('scenarios', () => {
       domains: score.domains,
       scenarios: score.scenarios,
     });
-    expect(document.table.groups[0]?.map(([name, rows]) => [name, rows])).toEqual([
+    expect(document.page.blocks.at(-1)?.tables?.[0]?.groups[0]?.map(([name, rows]) => [name, rows])).toEqual([
       ['power-cut', '8'],
       ['slow-disk', '6'],
     ]);

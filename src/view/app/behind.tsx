@@ -1,9 +1,11 @@
 // The texts behind a sample, each in a fold that is drawn when it is opened: history, replies, the request made again, commands.
 
 import { useState } from 'preact/hooks';
+import { asciiJson } from '../../core/json.js';
 import type { RequestAgain, SampleTexts } from '../documents.js';
+import { count, plural } from '../figures.js';
 import { Fold } from './parts.js';
-import { count, plural, Text, visible } from './text.js';
+import { Text, visible } from './text.js';
 
 /** A text that is there on demand; nothing where there is none. */
 export function TextFold({ title, text }: { readonly title: string; readonly text: string | undefined }) {
@@ -97,10 +99,7 @@ function Request(props: { request: RequestAgain; text: (place: number | undefine
 /** A command for a shell. The body goes through its input, since an argument has no room for a long history. */
 function curlOf(url: string, body: unknown): string {
   // In plain ASCII nothing hides in a terminal, and no line of the body ends the input early.
-  const json = JSON.stringify(body).replace(
-    /[\x7f-\uffff]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  const json = asciiJson(body);
   const quoted = `'${url.replaceAll("'", "'\\''")}'`;
   return `curl ${quoted} -H 'Content-Type: application/json' -H "Authorization: Bearer $API_KEY" --data-binary @- <<'JSON'\n${json}\nJSON`;
 }

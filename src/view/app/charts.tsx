@@ -1,87 +1,25 @@
-// Charts as SVG next to the figures themselves, so that nobody has to read a chart: dots with their intervals, and curves with bands.
+// Drawings as SVG next to the figures themselves, so that nobody has to read a drawing: dots with their intervals, shares of a whole, and
+// curves with bands.
 
-import type { ComponentChild } from 'preact';
-import { type Column, type Row, Table } from './parts.js';
-import { count, DASH, number, range, signed, visible } from './text.js';
+import type { CurvePoint, Curves, Figure, ScaleEnds } from '../documents.js';
+import { number, range } from '../figures.js';
+import { visible } from './text.js';
 
 /** What a chart spans. */
-interface Scale {
+export interface Scale {
   readonly from: number;
   readonly to: number;
   readonly ticks: readonly number[];
-}
-
-interface Figure {
-  readonly value: number;
-  readonly low?: number | null | undefined;
-  readonly high?: number | null | undefined;
-  readonly rows?: number | undefined;
-}
-
-/** A line of a chart: a figure of this run, and next to it that of another. */
-export interface ChartLine {
-  readonly name: ComponentChild;
-  readonly figure: Figure | null | undefined;
-  readonly other?: Figure | null | undefined;
-  readonly isSum?: boolean | undefined;
-  /** What stands behind the figure and its interval. */
-  readonly cells?: readonly ComponentChild[];
-}
-
-/** Figures with their 95 % intervals; where another run is named, with its figures next to them. */
-export function IntervalChart(props: {
-  first: string;
-  lines: readonly ChartLine[];
-  /** Where the scale ends; it ends where the figures do on a side that is null. */
-  ends: readonly [from: number | null, to: number | null];
-  decimals?: number;
-  otherName?: string | undefined;
-}) {
-  const { first, lines, ends, decimals = 1, otherName } = props;
-  const scale = scaleOf(
-    ends,
-    lines.flatMap(({ figure, other }) => [figure, other]),
-  );
-  const heads = ['Score', '95 % interval', ...(otherName === undefined ? [] : [otherName]), 'Rows'];
-  const cellsOf = ({ figure, other }: ChartLine) => [
-    number(figure, decimals),
-    <span class="note">{range(figure, (value) => value.toFixed(decimals)) ?? DASH}</span>,
-    ...(otherName === undefined ? [] : [number(other, decimals)]),
-    count(figure?.rows),
-  ];
-  return <Chart first={first} heads={heads} scale={scale} lines={lines} cellsOf={cellsOf} />;
-}
-
-/** Differences with their 95 % intervals around 0. @param heads of the difference, and of the cells of each line */
-export function DifferenceChart(props: { first: string; heads: readonly string[]; lines: readonly ChartLine[] }) {
-  const { first, heads, lines } = props;
-  const [difference = '', ...others] = heads;
-  const scale = scaleAround(lines.flatMap(({ figure }) => figure ?? []).flatMap(reach));
-  const cellsOf = ({ figure, cells = [] }: ChartLine) => [
-    figure ? signed(figure.value) : DASH,
-    <span class="note">{range(figure, signed) ?? DASH}</span>,
-    ...cells,
-  ];
-  const all = [difference, '95 % interval', ...others];
-  return <Chart first={first} heads={all} scale={scale} lines={lines} cellsOf={cellsOf} />;
 }
 
 function reach({ value, low, high }: Figure): number[] {
   return [value, low ?? value, high ?? value];
 }
 
-/** A table whose second column is a drawing on one scale. On a phone the columns behind the first two figures are left out. */
-function Chart(props: {
-  first: string;
-  heads: readonly string[];
-  scale: Scale;
-  lines: readonly ChartLine[];
-  cellsOf: (line: ChartLine) => readonly ComponentChild[];
-}) {
-  const { first, heads, scale, lines, cellsOf } = props;
-  if (lines.length === 0) return null;
+/** What stands above the drawings of a column. */
+export function Axis({ scale }: { scale: Scale }) {
   const isAround = scale.from === -scale.to;
-  const axis = (
+  return (
     <svg class="axis" height="1.1rem" aria-hidden="true">
       {scale.ticks.map((tick) => {
         const anchor = tick === scale.from ? 'start' : tick === scale.to ? 'end' : 'middle';
@@ -94,59 +32,64 @@ function Chart(props: {
       })}
     </svg>
   );
-  const columns: Column[] = [
-    { heading: first },
-    { heading: axis, kind: 'drawing' },
-    ...heads.map((heading, at): Column => ({ heading, kind: 'figure', isWide: at > 1 })),
-  ];
-  const rows = lines.map(
-    (line): Row => ({
-      cells: [line.name, <Track scale={scale} figure={line.figure} other={line.other} />, ...cellsOf(line)],
-      isSum: line.isSum,
-    }),
-  );
-  return <Table look="chart" columns={columns} rows={rows} />;
 }
 
-/** A dot with its interval. Two runs lie one above the other, so that neither hides the other's interval. */
-export function Track({ scale, figure, other }: { scale: Scale } & Pick<ChartLine, 'figure' | 'other'>) {
+/** A dot with its interval, by percent of the track, so that a chart of any width keeps its proportions. */
+export function Track({ scale, figure }: { scale: Scale; figure: Figure | null }) {
   const isAround = scale.from === -scale.to;
+  const { low, high } = figure ?? {};
   return (
     <svg class="track" height="1.75rem" aria-hidden="true">
       {scale.ticks.map((tick) => {
         const at = along(tick, scale);
         return <line class={tick === 0 && isAround ? 'zero-line' : 'grid'} x1={at} x2={at} y1="0" y2="100%" />;
       })}
-      {other && (
-        <g class="other">
-          <Mark figure={other} scale={scale} radius={4} y="72%" />
-        </g>
+      {typeof low === 'number' && typeof high === 'number' && (
+        <line class="reach" x1={along(low, scale)} x2={along(high, scale)} y1="50%" y2="50%" />
       )}
-      {figure && <Mark figure={figure} scale={scale} radius={5} y={other ? '32%' : '50%'} />}
+      {figure && <circle class="dot" cx={along(figure.value, scale)} cy="50%" r={5} />}
     </svg>
   );
 }
 
-/** By percent of the track, so that a chart of any width keeps its proportions. */
-function Mark({ figure, scale, radius, y }: { figure: Figure; scale: Scale; radius: number; y: string }) {
-  const { value, low, high } = figure;
+/** A bar in which every count takes its share. */
+export function Stack({ counts }: { counts: readonly number[] }) {
+  const all = counts.reduce((sum, times) => sum + times, 0);
+  let from = 0;
   return (
-    <>
-      {typeof low === 'number' && typeof high === 'number' && (
-        <line class="reach" x1={along(low, scale)} x2={along(high, scale)} y1={y} y2={y} />
-      )}
-      <circle class="dot" cx={along(value, scale)} cy={y} r={radius} />
-    </>
+    <svg class="stack" height="1.35rem" aria-hidden="true">
+      {counts.map((times, at) => {
+        const share = all === 0 ? 0 : (times / all) * 100;
+        const start = from;
+        from += share;
+        return (
+          share > 0 && (
+            <>
+              <rect
+                style={{ '--rating': `var(--r${at + 1})` }}
+                x={cssPercent(start)}
+                width={cssPercent(share)}
+                height="100%"
+              />
+              {share >= 7 && (
+                <text text-anchor="middle" dominant-baseline="central" x={cssPercent(start + share / 2)} y="52%">
+                  {Math.round(share)} %
+                </text>
+              )}
+            </>
+          )
+        );
+      })}
+    </svg>
   );
 }
 
 /** In quarters; where an end is null, as far as these figures and their intervals reach. */
-export function scaleOf(
-  [least, most]: readonly [number | null, number | null],
-  figures: readonly (Figure | null | undefined)[],
-): Scale {
-  const reached = figures.flatMap((figure) => figure ?? []).flatMap(reach);
+export function scaleOf(ends: ScaleEnds, figures: readonly (Figure | null)[]): Scale {
+  const reached = figures.flatMap((figure) => (figure === null ? [] : reach(figure)));
+  if (ends === 'around 0') return scaleAround(reached);
   if (reached.length === 0) reached.push(0, 100);
+  const [least, most] = ends;
   const [low, high] = [least ?? Math.min(...reached), most ?? Math.max(...reached)];
   const isWhole = least !== null && most !== null;
   const step = isWhole ? (high - low) / 4 : tickStep(high - low);
@@ -178,7 +121,7 @@ function along(value: number, { from, to }: Scale): string {
   return cssPercent(100 * Math.min(1, Math.max(0, (value - from) / (to - from))));
 }
 
-export function cssPercent(percent: number): string {
+function cssPercent(percent: number): string {
   return `${Number(percent.toFixed(2))}%`;
 }
 
@@ -186,31 +129,27 @@ function tickText(tick: number): string {
   return String(tick).replace('-', '−');
 }
 
-export interface CurvePoint {
-  /** How far from the left it stands, 0 to 1. */
-  readonly at: number;
-  /** Its name below the drawing; a point without one has no dot. */
-  readonly label: string;
-  readonly figure: Figure;
-  /** The value of another run there. */
-  readonly other?: number | undefined;
-  /** Whether the reader has ticked it. */
-  readonly isChosen?: boolean | undefined;
-}
-
 /** In percent of the width; what is left keeps dots and labels off the edges. */
 const [FIRST, WIDTH] = [4, 90];
 /** What the name of a point takes, with the space next to it and for each character. */
 const [SPACE, CHARACTER] = [5, 3];
 
+/** Curves side by side, on one scale. */
+export function CurveSet({ of, look = 'curves' }: { of: Curves; look?: string }) {
+  const { ends, least = [], limit, curves } = of;
+  const figures = curves.flatMap(({ points }) => points.map(({ figure }) => figure));
+  const scale = scaleOf(ends, [...figures, ...least.map((value) => ({ value }))]);
+  return (
+    <div class={look}>
+      {curves.map((curve) => (
+        <Curve {...curve} scale={scale} limit={limit} />
+      ))}
+    </div>
+  );
+}
+
 /** A curve with its band. @param limit where a dashed line runs across */
-export function Curve(props: {
-  name: string;
-  points: readonly CurvePoint[];
-  scale: Scale;
-  isSum?: boolean;
-  limit?: number;
-}) {
+function Curve(props: Curves['curves'][number] & { scale: Scale; limit: number | undefined }) {
   const { name, points, scale, isSum, limit } = props;
   const left = ({ at }: CurvePoint) => FIRST + WIDTH * at;
   const top = (value: number) => 100 - Number.parseFloat(along(value, scale));

@@ -3,7 +3,8 @@
 import type { ComponentChild } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { difference, type Ranges, type Step } from '../../core/difference.js';
-import { count, plural, Text, visible } from './text.js';
+import { count, plural } from '../figures.js';
+import { Text, visible } from './text.js';
 
 /** Equal lines that are shown around a change, and the fewest that are folded. */
 const CONTEXT = 3;

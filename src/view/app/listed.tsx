@@ -2,34 +2,19 @@
 
 import { rowId } from '../../core/row-id.js';
 import type { ListedSample, SampleList } from '../documents.js';
-import { type Query, select } from '../query.js';
-import { DASH, signed, visible } from './text.js';
+import { DASH, signed } from '../figures.js';
+import type { Selected } from '../query.js';
+import { visible } from './text.js';
 
 /** The record id of a sample, by which an address names it. */
 export function idOf({ k, r = 0, j }: ListedSample): string {
   return rowId(k, r, j);
 }
 
-/** A sample that a query selects, and its partner in the run that it is held against. */
-export interface Selected {
-  readonly sample: ListedSample;
-  readonly other: ListedSample | undefined;
-  readonly change: number | undefined;
-}
-
-/** The samples that a query selects, in its order. */
-export function selected(list: SampleList, query: Query, against: SampleList | undefined): Selected[] {
-  return select(list, query, against).flatMap(({ at, other, change }) => {
-    const sample = list.samples[at];
-    return sample === undefined ? [] : { sample, other: against?.samples[other ?? -1], change };
-  });
-}
-
 /** Its score, and the change from the other run in the colour of what became better or worse. */
 export function Score({ list, of }: { readonly list: SampleList; readonly of: Selected }) {
-  const { sample, change } = of;
-  const { decimals, better } = list.lead;
-  const gain = better === 'neither' || change === undefined ? 0 : better === 'smaller' ? -change : change;
+  const { sample, change, gain = 0 } = of;
+  const { decimals } = list.lead;
   return (
     <span class="row score">
       {change !== undefined && (

@@ -2,17 +2,14 @@
 
 import { type ComponentChild, render } from 'preact';
 import { useEffect, useErrorBoundary } from 'preact/hooks';
-import { AgreementPage, PanelPage } from './pages/agreement.js';
-import { CalibrationPage } from './pages/calibration.js';
-import { ComparePage, GatePage } from './pages/compare.js';
+import { ComparePage } from './pages/compare.js';
 import { CurvePage } from './pages/curve.js';
-import { LeaderboardPage } from './pages/leaderboard.js';
 import { RunPage } from './pages/run.js';
 import { RunsPage } from './pages/runs.js';
-import { SamplesPage } from './pages/samples.js';
 import { EpisodesPage } from './pages/scenarios.js';
 import { Failed, Loaded } from './parts.js';
 import { href, type PageProps, START, useRoute } from './route.js';
+import { ShownPage } from './shown.js';
 import { SOURCE, useIndex } from './source.js';
 import './style.css';
 import './samples.css';
@@ -23,12 +20,12 @@ const PAGES: Readonly<Record<string, (props: PageProps) => ComponentChild>> = {
   run: RunPage,
   curve: CurvePage,
   episodes: EpisodesPage,
-  compare: ComparePages,
-  gate: GatePage,
-  leaderboard: LeaderboardPage,
-  calibration: CalibrationPage,
-  panel: PanelPage,
-  agreement: AgreementPage,
+  compare: ComparePage,
+  gate: () => <ShownPage name="gate" />,
+  leaderboard: () => <ShownPage name="leaderboard" />,
+  calibration: ({ route }) => <ShownPage name={`calibration/${route.path[1]}`} />,
+  panel: ({ route }) => <ShownPage name={`panel/${route.path[1]}`} />,
+  agreement: () => <ShownPage name="agreement" />,
 };
 
 /** The pages over all runs. */
@@ -37,11 +34,6 @@ const NAV = [
   ['curve', 'Learning curve'],
   ['leaderboard', 'Leaderboard'],
 ] as const;
-
-function ComparePages(props: PageProps) {
-  const [, base = '', candidate = '', page] = props.route.path;
-  return page === 'samples' ? <SamplesPage {...props} runRef={candidate} against={base} /> : <ComparePage {...props} />;
-}
 
 function App() {
   const route = useRoute();

@@ -2,54 +2,58 @@
 
 import type { ComponentChild, ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
-import type { Table as PlainTable } from '../../core/table.js';
+import type { Cell, KeyFigure, Page } from '../documents.js';
 import type { Loading } from './source.js';
 import { visible } from './text.js';
 
-/** A part of a page under its heading, with a note on how to read it. */
-export function Block({
-  title,
-  note,
-  children,
-}: {
-  title: ComponentChild;
-  note?: ComponentChild;
+/** A part of a page under its heading, with a note on how to read it. @param isInner whether it stands in another one */
+export function Block(props: {
+  title?: string | undefined;
+  note?: string | undefined;
+  isInner?: boolean;
   children: ComponentChildren;
 }) {
+  const { title, note, isInner = false, children } = props;
+  const Heading = isInner ? 'h3' : 'h2';
   return (
-    <section class="block">
-      <h2>{title}</h2>
-      {note !== undefined && note !== '' && <p class="note">{note}</p>}
+    <section class={isInner ? undefined : 'block'}>
+      {title && <Heading>{visible(title)}</Heading>}
+      {note && <p class="note">{visible(note)}</p>}
       {children}
     </section>
   );
 }
 
-type Fact = readonly [name: string, text: string | null | undefined];
-export interface KeyFigure {
-  readonly title: string;
-  readonly figure: ComponentChild;
-  /** Lines below it. */
-  readonly under?: readonly (string | undefined | false)[];
-}
-
-/** The head of a page: what it is about, what made it, what to heed, and its key figures. */
-export function Header(props: {
-  title: string;
-  facts?: readonly Fact[];
-  lines?: readonly ComponentChild[];
-  warnings?: readonly string[];
-  figures?: readonly KeyFigure[];
-  children?: ComponentChildren;
-}) {
-  const { title, facts = [], lines = [], warnings = [], figures = [], children } = props;
+/** The head of a page: what it is about, what made it, what it comes to, its key figures, and what to heed. */
+export function Header(props: Omit<Page, 'blocks'> & { children?: ComponentChildren }) {
+  const { title, facts = [], lines = [], warnings = [], outcome, said = [], reasons = [] } = props;
+  const { figures = [], notes = [], children } = props;
   return (
     <header>
       <h1>{visible(title)}</h1>
-      {facts.length > 0 && <Facts facts={facts} />}
+      <p class="row soft">
+        {facts.map(([name, text]) => (
+          <span>
+            {visible(name)} <b>{visible(text)}</b>
+          </span>
+        ))}
+      </p>
       {lines.map((line) => (
-        <p class="row soft">{typeof line === 'string' ? visible(line) : line}</p>
+        <p class="row soft">
+          <CellText of={line} />
+        </p>
       ))}
+      {outcome && (
+        <p class="outcome">
+          <CellText of={outcome} />
+        </p>
+      )}
+      {said.map((line) => (
+        <p>
+          <CellText of={line} />
+        </p>
+      ))}
+      <Notes notes={reasons} />
       {warnings.length > 0 && (
         <div class="warn" role="note">
           {warnings.map((text) => (
@@ -58,21 +62,27 @@ export function Header(props: {
         </div>
       )}
       <KeyFigures figures={figures} />
+      <Notes notes={notes} />
       {children}
     </header>
   );
 }
 
-/** Figures side by side, each under its title; nothing where there are none. */
-export function KeyFigures({ figures }: { figures: readonly KeyFigure[] }) {
+/** Figures side by side, each under its title and with its unit smaller; nothing where there are none. */
+function KeyFigures({ figures }: { figures: readonly KeyFigure[] }) {
   if (figures.length === 0) return null;
   return (
     <dl class="key note">
       {figures.map(({ title, figure, under = [] }) => (
         <div>
           <dt>{title}</dt>
-          <dd class="big">{figure}</dd>
-          {under.map((line) => line && <dd class="under">{visible(line)}</dd>)}
+          <dd class="big">
+            {/^\S+/.exec(figure)}
+            {figure.includes(' ') && <small>{figure.replace(/^\S+/, '')}</small>}
+          </dd>
+          {under.map((line) => (
+            <dd class="under">{visible(line)}</dd>
+          ))}
         </div>
       ))}
     </dl>
@@ -91,20 +101,18 @@ export function Notes({ notes }: { notes: readonly string[] }) {
   );
 }
 
-/** Facts in one line; what nobody knows is left out. */
-function Facts({ facts }: { facts: readonly Fact[] }) {
+/** What a judge says of a prediction, each remark on one line. */
+export function Remarks({ title, remarks }: { title: string; remarks: readonly string[] }) {
   return (
-    <p class="row soft">
-      {facts.map(
-        ([name, text]) =>
-          text != null &&
-          text !== '' && (
-            <span>
-              {visible(name)} <b>{visible(text)}</b>
-            </span>
-          ),
-      )}
-    </p>
+    <section>
+      <h3>{title}</h3>
+      {remarks.length === 0 && <p class="soft">None named.</p>}
+      <ul>
+        {remarks.map((remark) => (
+          <li>{visible(remark.replace(/\s+/g, ' '))}</li>
+        ))}
+      </ul>
+    </section>
   );
 }
 
@@ -128,7 +136,12 @@ function classOf({ kind, isWide }: Column = { heading: '' }): string | undefined
 }
 
 /** A table that scrolls sideways where it has no room. On a phone each cell of a `cards` table says what its column is called. */
-export function Table(props: { columns: readonly Column[]; rows: readonly Row[]; look?: string; label?: string }) {
+export function Table(props: {
+  columns: readonly Column[];
+  rows: readonly Row[];
+  look?: string | undefined;
+  label?: string | undefined;
+}) {
   const { columns, rows, look, label } = props;
   const region = label === undefined ? {} : { tabIndex: 0, role: 'region' as const, 'aria-label': label };
   return (
@@ -176,28 +189,18 @@ export function Table(props: { columns: readonly Column[]; rows: readonly Row[];
   );
 }
 
-/**
- * A table that the program made for its terminal, with its notes.
- * @param cellOf what stands in a cell, where that is more than its text; @param firstSum the group from which on the first row is a sum
- */
-export function ReportTable(props: {
-  table: PlainTable;
-  look?: string;
-  label?: string;
-  cellOf?: (text: string, row: number, column: number) => ComponentChild;
-  firstSum?: number;
-}) {
-  const { table, look = 'matrix', label, cellOf = (text) => visible(text), firstSum = 1 } = props;
-  const columns = table.columns.map(
-    ({ heading, align }): Column => ({ heading, kind: align === 'right' ? 'figure' : 'text' }),
-  );
-  const rows = table.groups
-    .flatMap((group, at) => group.map((texts, index) => ({ texts, isSum: at >= firstSum && index === 0 })))
-    .map(({ texts, isSum }, row) => ({ cells: texts.map((text, column) => cellOf(text, row, column)), isSum }));
+/** A text as a cell or a line shows it. */
+export function CellText({ of }: { of: Cell }) {
+  if (typeof of === 'string') return <>{visible(of)}</>;
+  const { text, under = [], look, isStrong, link } = of;
+  const Tag = isStrong ? 'strong' : 'span';
+  const shown = link === undefined ? visible(text) : <a href={link}>{visible(text)}</a>;
   return (
     <>
-      <Table columns={columns} rows={rows} look={look} {...(label === undefined ? {} : { label })} />
-      {(table.footnotes ?? []).length > 0 && <p class="note">{table.footnotes?.join(' ')}</p>}
+      {look || isStrong ? <Tag class={look}>{shown}</Tag> : shown}
+      {under.map((line) => (
+        <small class="under">{visible(line)}</small>
+      ))}
     </>
   );
 }
@@ -206,7 +209,7 @@ export function ReportTable(props: {
 export function Fold(props: {
   title: ComponentChild;
   about?: ComponentChild;
-  isOpen?: boolean;
+  isOpen?: boolean | undefined;
   children: ComponentChildren | (() => ComponentChildren);
 }) {
   const { title, about, isOpen = false, children } = props;

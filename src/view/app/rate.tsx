@@ -5,12 +5,13 @@ import { type ComponentChild, render } from 'preact';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { DIMENSIONS, type Dimension } from '../../core/types.js';
 import type { JudgeSays, RatingSample } from '../documents.js';
+import { count, DASH, plural } from '../figures.js';
 import { History, TextFold } from './behind.js';
 import { Difference } from './difference.js';
-import { Block, Header } from './parts.js';
+import { Block, Header, Remarks } from './parts.js';
 import * as ratings from './ratings.js';
 import { data, entryAt, isDone, place } from './ratings.js';
-import { count, DASH, plural, Text, visible } from './text.js';
+import { Text, visible } from './text.js';
 import './style.css';
 import './samples.css';
 import './rate.css';
@@ -271,20 +272,6 @@ function Verdict({ sealed, own }: { sealed: string; own: readonly (number | null
         <Remarks title="Weaknesses" remarks={says.weaknesses} />
       </div>
     </section>
-  );
-}
-
-function Remarks({ title, remarks }: { title: string; remarks: readonly string[] }) {
-  return (
-    <div>
-      <h4>{title}</h4>
-      {remarks.length === 0 && <p class="soft">None named.</p>}
-      <ul>
-        {remarks.map((remark) => (
-          <li>{visible(remark.replace(/\s+/g, ' '))}</li>
-        ))}
-      </ul>
-    </div>
   );
 }
 

@@ -6,7 +6,8 @@ import type { ElementScreen, ScreenElement } from '../../benchmark/screens/eleme
 import { type Screen, screenOf, unshared } from '../../benchmark/screens/screen.js';
 import type { TerminalScreen } from '../../benchmark/screens/terminal.js';
 import type { TreeNode, TreeScreen } from '../../benchmark/screens/tree.js';
-import { plural, Text, visible } from './text.js';
+import { plural } from '../figures.js';
+import { Text, visible } from './text.js';
 import './screens.css';
 
 type Mark = 'missing' | 'invented';

@@ -43,19 +43,26 @@ async function fromServer(name: string): Promise<unknown> {
   return response.json();
 }
 
-/** Scripts can be read from a disk, where pages may not fetch. Each hands its document to this function. */
+/** Scripts can be read from a disk, where pages may not fetch. Each hands over its document. */
 function fromFile(name: string): Promise<unknown> {
   return new Promise((done, failed) => {
-    waiting.set(name, done);
     const script = document.createElement('script');
+    const fail = () => failed(new Error('This folder does not hold that; awb view shows it.'));
     script.src = `data/${name.replaceAll('/', '-')}.js`;
-    script.onerror = () => failed(new Error('This folder does not hold that; awb view shows it.'));
-    script.onload = () => script.remove();
+    script.onerror = fail;
+    script.onload = () => {
+      script.remove();
+      if (handedOver.has(script)) done(handedOver.get(script));
+      else fail();
+    };
     document.head.append(script);
   });
 }
-const waiting = new Map<string, (value: unknown) => void>();
-Object.assign(globalThis, { awb: (name: string, value: unknown) => waiting.get(name)?.(value) });
+/** By the script that it came from: a document may be loaded twice at once. */
+const handedOver = new WeakMap<object, unknown>();
+Object.assign(globalThis, {
+  awb: (_name: string, value: unknown) => document.currentScript && handedOver.set(document.currentScript, value),
+});
 
 /** What is known of a document so far. */
 export type Loading<T> = { readonly value?: T; readonly error?: string };

@@ -1,56 +1,7 @@
-// Texts and figures as pages show them. Of a model's text all is seen that it holds: nothing in it hides, or reorders what stands next to it.
+// Texts as pages show them. Of a model's text all is seen that it holds: nothing in it hides, or reorders what stands next to it.
 
 import type { ComponentChild } from 'preact';
-
-/** What stands where there is no figure. */
-export const DASH = '–';
-
-type Figure = { readonly value: number } | null | undefined;
-type Ends = { readonly low?: number | null | undefined; readonly high?: number | null | undefined } | null | undefined;
-
-/** A figure; a missing one as a dash. */
-export function number(figure: Figure, decimals = 1): string {
-  return figure?.value.toFixed(decimals) ?? DASH;
-}
-
-/** The interval of a figure, where it has one. */
-export function range(ends: Ends, text: (value: number) => string = (value) => value.toFixed(1)): string | undefined {
-  return typeof ends?.low === 'number' && typeof ends.high === 'number'
-    ? `${text(ends.low)} to ${text(ends.high)}`
-    : undefined;
-}
-
-/** A difference in points with its sign, which is the typographic minus. */
-export function signed(points: number, decimals = 1): string {
-  const text = Math.abs(points).toFixed(decimals);
-  return Number(text) === 0 ? text : `${points > 0 ? '+' : '−'}${text}`;
-}
-
-export function count(value: number | undefined): string {
-  return value?.toLocaleString('en') ?? DASH;
-}
-
-export function plural(value: number, one: string, many = `${one}s`): string {
-  return `${count(value)} ${value === 1 ? one : many}`;
-}
-
-/** A p below this is written as a bound. */
-const LEAST_P = 0.0001;
-
-export function chance(p: number | null): string {
-  return p === null ? DASH : p < LEAST_P ? `<${LEAST_P}` : p.toFixed(4);
-}
-
-export function dollars(usd: number | null | undefined): string {
-  return usd == null ? DASH : `$${usd < 0.1 ? usd.toPrecision(2) : usd.toFixed(2)}`;
-}
-
-/** `2 min 5 s`. @param seconds how long it takes */
-export function duration(seconds: number): string {
-  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60)];
-  if (hours > 0) return `${hours} h ${minutes} min`;
-  return minutes > 0 ? `${minutes} min` : `${Math.ceil(seconds)} s`;
-}
+import { plural } from '../figures.js';
 
 const UNSEEN =
   /\t| +$|[\ufe00-\ufe0f\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u061c\u115f\u1160\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufeff\uffa0\ufff9-\ufffb]/g;

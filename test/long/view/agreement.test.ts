@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { agreementOfPanel } from '../../../src/report/agreement.js';
 import { readManifest } from '../../../src/run/manifest.js';
-import { panelDocument } from '../../../src/view/result-documents.js';
+import { panelDocument, shownAgreement } from '../../../src/view/result-documents.js';
 import { expectAccessible, INDEX, noBrowser, textOf, useBrowser } from '../../support/app.js';
 import { awb, temporaryFolder } from '../../support/cli.js';
 import { around, judgedRun } from '../../support/judged-runs.js';
@@ -42,7 +42,7 @@ test.each([[[]], [['--quorum', '1', '--combine', 'median']]])(
   async (options) => {
     const { printed, found } = await panel(...options);
     expect(printed).toMatchObject({ predictions: 140, model_caused: 7 });
-    expect(found).toEqual(agreementOfPanel(printed));
+    expect(found).toEqual(shownAgreement('Panel of judges', agreementOfPanel(printed)));
   },
 );
 

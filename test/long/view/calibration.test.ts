@@ -37,7 +37,8 @@ describe.skipIf(noBrowser)('the page of a calibration', () => {
   beforeAll(async () => {
     plain = await shown();
   });
-  const rowOf = (page: Page, name: string) => page.locator('.damages tr', { hasText: name }).first();
+  const rowOf = (page: Page, name: string) =>
+    page.getByLabel('Damage', { exact: true }).locator('tr', { hasText: name }).first();
 
   test('leads with the verdict, ceiling, floor, false penalty, noise, blindness and gullibility, each with its interval', async () => {
     const { text, page, requests, complaints } = plain;
@@ -80,9 +81,9 @@ describe.skipIf(noBrowser)('the page of a calibration', () => {
   test('colours a dimension where its interval does not hold 0, and makes bold the one that lost more than each other', async () => {
     const losses = calibrationPart().losses.map((loss) => ({ ...loss, most: 'factuality' as const }));
     const { page } = await shown({ overall: calibrationPart(1, { losses }), domains: {} });
-    expect(await rowOf(page, 'heavy').locator('b.moved').count()).toBe(1);
+    expect(await rowOf(page, 'heavy').locator('strong.moved').count()).toBe(1);
     expect(await rowOf(page, 'heavy').locator('span.moved').count()).toBe(4);
-    expect(await plain.page.locator('b.moved').count()).toBe(0);
+    expect(await plain.page.locator('strong.moved').count()).toBe(0);
     expect(await rowOf(plain.page, 'light').locator('span.moved').allInnerTexts()).toEqual(['3.3', '2.7']);
   });
 

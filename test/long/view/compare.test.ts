@@ -71,7 +71,7 @@ describe.skipIf(noBrowser)('a comparison', () => {
   test('leads to the rows that differ, and has the rules behind a click', async () => {
     const { page } = await shown('better');
     expect(await page.getByText('Rows that differ, worst first').getAttribute('href')).toBe(
-      '#/compare/base/better/samples',
+      '#/compare/base/better/samples?sort=drop',
     );
     await page.getByText('Rules', { exact: true }).click();
     expect(await page.locator('details tbody tr').first().innerText()).toMatch(/Overall.*≥ -2\.00\s+✓ holds/s);

@@ -1,6 +1,7 @@
 // The page of a run: what it shows of its document, where its links lead, and what nothing in it can do.
 
 import { describe, expect, test } from 'vitest';
+import type { ReadRun } from '../../../src/results/read-run.js';
 import type { RunDocument } from '../../../src/view/documents.js';
 import { runDocument } from '../../../src/view/run-document.js';
 import { expectAccessible, noBrowser, useBrowser } from '../../support/app.js';
@@ -40,11 +41,8 @@ describe.skipIf(noBrowser)('the page of a run', () => {
   });
 
   test('shows all of a run without complaint, asks for nothing, and is accessible on a phone and in the dark, too', async () => {
-    const run = {
-      ...documentOf(realisticRows(), COSTS),
-      warnings: ['INCOMPLETE: some.'],
-      trust: 'judge: uncalibrated',
-    };
+    const made = documentOf(realisticRows(), COSTS, { trust: 'uncalibrated' });
+    const run = { ...made, page: { ...made.page, warnings: ['INCOMPLETE: some.'] } };
     for (const look of [{}, { width: 390 }, { dark: true }]) {
       const { page, requests, complaints } = await open(run, look);
       await expectAccessible(page);
@@ -57,10 +55,11 @@ describe.skipIf(noBrowser)('the page of a run', () => {
     const run = documentOf(realisticRows());
     const { page } = await open(run);
     const rows = page.locator('table.chart').first().locator('tbody tr');
-    const [mcp] = run.domains;
+    const drawings = run.page.blocks[0]?.tables?.[0]?.drawings;
+    const [mcp] = drawings && 'figures' in drawings ? drawings.figures : [];
     const cells = await rows.first().locator('th, td:not(.t)').allTextContents();
-    const { value = 0, low = 0, high = 0, rows: all } = mcp?.estimate ?? {};
-    expect(cells).toEqual(['MCP', value.toFixed(1), `${low.toFixed(1)} to ${high.toFixed(1)}`, String(all)]);
+    const { value = 0, low, high, rows: all } = mcp ?? {};
+    expect(cells).toEqual(['MCP', value.toFixed(1), `${low?.toFixed(1)} to ${high?.toFixed(1)}`, String(all)]);
     expect(await rows.last().locator('th').textContent()).toBe('Overall');
     for (const svg of await page.locator('main svg').all()) {
       expect(await svg.evaluate((drawing) => drawing.closest('[aria-hidden=true], [role=img]') !== null)).toBe(true);
@@ -71,7 +70,10 @@ describe.skipIf(noBrowser)('the page of a run', () => {
     const run = documentOf(realisticRows());
     const { page } = await open(run);
     const cell = page.locator('section', { hasText: 'Dimensions' }).locator('tbody tr').first().locator('td').nth(1);
-    expect(await cell.locator('.under').textContent()).toBe(run.figures[0]?.intervals[0]?.[2]);
+    const { tables } = run.page.blocks.find(({ title }) => title === 'Dimensions') ?? {};
+    const text = await cell.locator('.under').textContent();
+    expect(text).toMatch(/^\d+\.\d to \d+\.\d$/);
+    expect(tables?.[0]?.groups[0]?.[0]?.[2]).toMatchObject({ under: [text] });
   });
 
   test('leads from domains, failures and flags to the samples that they are of, and to what went wrong', async () => {
@@ -87,13 +89,14 @@ describe.skipIf(noBrowser)('the page of a run', () => {
   });
 
   test('counts ratings and tokens, and holds the manifest', async () => {
-    const run = { ...documentOf([rowOf(0), rowOf(1)], COSTS), manifest: '{\n  "kind": "judge"\n}' };
+    const manifest = { kind: 'judge' } as ReadRun['manifest'];
+    const run = documentOf([rowOf(0), rowOf(1)], COSTS, { manifest });
     const { page } = await open(run);
     const text = await textOf(run);
     expect(text).toContain('Format100 %000025.00');
     expect(text).toContain('Tokens38.6 kworld model ≥ $12.35, judge unknown');
     await page.getByText('what made this run').click();
-    expect(await page.locator('details pre').textContent()).toBe(run.manifest);
+    expect(await page.locator('details pre').textContent()).toBe('{\n  "kind": "judge"\n}');
   });
 
   test('of measures shows measures on their own scale, and no ratings', async () => {
@@ -143,14 +146,11 @@ describe.skipIf(noBrowser)('the page of a run', () => {
   test('opens no element for a text of a model, a file or a user, and hides nothing of it', async () => {
     const row = rowOf(0, { domain: HOSTILE, flags: [HOSTILE] });
     const failure = { class: `judge-${HOSTILE}` as 'judge-fatal', reason: HOSTILE };
-    const made = documentOf([row, rowOf(1, { failed: 1, total: 0, failure })]);
+    const manifest = { evil: HOSTILE } as unknown as ReadRun['manifest'];
+    const made = documentOf([row, rowOf(1, { failed: 1, total: 0, failure })], {}, { name: HOSTILE, manifest });
     const { page, complaints } = await open({
       ...made,
-      name: HOSTILE,
-      facts: [[HOSTILE, HOSTILE]],
-      warnings: [HOSTILE],
-      trust: HOSTILE,
-      manifest: JSON.stringify({ evil: HOSTILE }),
+      page: { ...made.page, facts: [[HOSTILE, HOSTILE]], warnings: [HOSTILE], lines: [HOSTILE] },
     });
     expect(complaints).toEqual([]);
     expect(await page.locator('main img, main script').count()).toBe(0);

@@ -1,7 +1,9 @@
 // The pages of a run on scenarios and of episodes: what they say of figures and samples, and what nothing in them can do.
 
 import { describe, expect, test } from 'vitest';
+import { madeWith } from '../../../src/run/made-with.js';
 import type { EpisodesDocument, ScenarioDocument, ScenarioSample } from '../../../src/view/documents.js';
+import { scenarioPage } from '../../../src/view/scenario-document.js';
 import { expectAccessible, noBrowser, useBrowser } from '../../support/app.js';
 import { documentOf, HOSTILE, indexOf, listedRun, measuredRow } from '../../support/run-documents.js';
 
@@ -31,27 +33,19 @@ const sampleOf = (change: Partial<ScenarioSample> = {}): ScenarioSample => ({
   ...change,
 });
 
-const documentWith = (samples: readonly ScenarioSample[], scenario = 'power-cut', leftOut = 0): ScenarioDocument => ({
-  ref: 'r1',
-  figures: {
+function documentWith(samples: readonly ScenarioSample[], scenario = 'power-cut', leftOut = 0): ScenarioDocument {
+  const figures: ScenarioDocument['figures'] = {
     schema: 'awb.scenarios/1',
     overall: part,
     domains: { mcp: part },
     scenarios: { [scenario]: { ...part, domains: {} } },
-  },
-  table: {
-    columns: [
-      { heading: 'Scenario', short: 'Scenario', align: 'left' },
-      { heading: 'Followed', short: 'Foll.', align: 'right' },
-    ],
-    groups: [[[scenario, '70.0']]],
-  },
-  samples,
-  leftOut,
-});
+  };
+  return { ref: 'r1', figures, page: scenarioPage(figures, 'macro of 1'), samples, leftOut };
+}
 
 const rows = [0, 1].map((at) => measuredRow(at, { followed: 100 }));
-const run = { ...documentOf(rows), mode: 'scenarios', warnings: ['INCOMPLETE: half of it.'] };
+const judged = documentOf(rows, {}, { made: { ...madeWith(undefined), mode: 'scenarios' } });
+const run = { ...judged, page: { ...judged.page, warnings: ['INCOMPLETE: half of it.'] } };
 
 describe.skipIf(noBrowser)('the page of a run on scenarios', () => {
   const { openDocuments } = useBrowser();
@@ -83,7 +77,7 @@ describe.skipIf(noBrowser)('the page of a run on scenarios', () => {
     ]);
     const text = await page.textContent('main');
     expect(text).toContain('INCOMPLETE: half of it.');
-    expect(text).toContain('power-cut70.0');
+    expect(text).toMatch(/power-cut4070\.0/);
     expect(await page.locator('table.chart').count()).toBe(4);
     expect(await page.getByRole('link', { name: 'Samples' }).count()).toBe(0);
     expect(complaints).toEqual([]);

@@ -1,11 +1,12 @@
 // The learning curve: checkpoints of one training over their step, and two of them ticked to be compared.
 
 import { percent } from '../../../stats/coverage.js';
-import type { Index, ListedRun } from '../../documents.js';
-import { Curve, type CurvePoint, scaleOf } from '../charts.js';
+import type { CurvePoint, Figure, Index, ListedRun } from '../../documents.js';
+import { count, DASH, number, range } from '../../figures.js';
+import { CurveSet } from '../charts.js';
 import { Block, Header, Table } from '../parts.js';
 import { href, type PageProps, type Route, set } from '../route.js';
-import { count, DASH, number, range, visible } from '../text.js';
+import { visible } from '../text.js';
 
 const EQUAL =
   'Runs are one series where world model, protocol, judge, its sampling, rubric pack, data and all of --meta but step are equal.';
@@ -54,38 +55,33 @@ function Series({ runs, route }: { runs: readonly Checkpoint[]; route: Route }) 
   const chosen = runs.filter(({ ref }) => ticked.includes(ref));
   const domains = [...new Map(runs.flatMap((run) => run.domains.map(({ domain, name }) => [domain, name])))];
   const made = [first.protocol, first.judge && `judged by ${first.judge}`, first.rubricPack].filter(Boolean);
-  const overall = pointsOf(runs, chosen);
-  const parts = domains.map(([domain, name]) => ({ name, points: pointsOf(runs, chosen, domain) }));
+  const overall = { name: first.lead.name, isSum: true, points: pointsOf(runs, chosen, (run) => run.overall) };
+  const parts = domains.map(([domain, name]) => {
+    const figureOf = (run: Checkpoint) => run.domains.find((own) => own.domain === domain)?.estimate ?? null;
+    return { name, isSum: false, points: pointsOf(runs, chosen, figureOf) };
+  });
   return (
-    <Block title={visible(first.worldModel ?? first.name)} note={visible(made.join(', '))}>
-      <div class="curves large">
-        <Curve name={first.lead.name} points={overall} scale={scaleFor(overall)} isSum />
-      </div>
-      <div class="curves">
-        {parts.map(({ name, points }) => (
-          <Curve name={name} points={points} scale={scaleFor(parts.flatMap((part) => part.points))} />
-        ))}
-      </div>
+    <Block title={first.worldModel ?? first.name} note={made.join(', ')}>
+      <CurveSet look="curves large" of={{ ends: REACHED, curves: [overall] }} />
+      <CurveSet of={{ ends: REACHED, curves: parts }} />
       <Steps runs={runs} chosen={chosen} route={route} />
     </Block>
   );
 }
 
 /** As far as the figures reach: what training changes would hardly be seen on a scale of 0 to 100. */
-function scaleFor(points: readonly CurvePoint[]) {
-  return scaleOf(
-    [null, null],
-    points.map(({ figure }) => figure),
-  );
-}
+const REACHED = [null, null] as const;
 
-/** By the value of the step, not by its place: steps lie as far apart as they are. @param domain all of them where undefined */
-function pointsOf(runs: readonly Checkpoint[], chosen: readonly Checkpoint[], domain?: string): CurvePoint[] {
+/** By the value of the step, not by its place: steps lie as far apart as they are. */
+function pointsOf(
+  runs: readonly Checkpoint[],
+  chosen: readonly Checkpoint[],
+  figureOf: (run: Checkpoint) => Figure | null,
+): CurvePoint[] {
   const steps = runs.map(({ step }) => step);
   const [least, span] = [Math.min(...steps), Math.max(...steps) - Math.min(...steps) || 1];
   return runs.flatMap((run) => {
-    const own = run.domains.find((score) => score.domain === domain)?.estimate;
-    const figure = domain === undefined ? run.overall : own;
+    const figure = figureOf(run);
     const at = (run.step - least) / span;
     return figure ? [{ at, label: count(run.step), figure, isChosen: chosen.includes(run) }] : [];
   });
@@ -116,7 +112,6 @@ function Steps({ runs, chosen, route }: { runs: readonly Checkpoint[]; chosen: r
   return (
     <>
       <Table
-        look="steps"
         label="Steps"
         columns={[
           { heading: 'Step' },

@@ -1,10 +1,11 @@
 // What went wrong in a run, in groups: each leads to its samples.
 
+import { count } from '../../figures.js';
 import { type Group, groupsOf } from '../../query.js';
 import { Block, Loaded, Table } from '../parts.js';
-import { href, type PageProps } from '../route.js';
+import { href } from '../route.js';
 import { useDocument } from '../source.js';
-import { count, visible } from '../text.js';
+import { visible } from '../text.js';
 
 const KINDS: Readonly<Record<Group['kind'], string>> = {
   rollout: 'Rollouts',
@@ -16,7 +17,7 @@ const KINDS: Readonly<Record<Group['kind'], string>> = {
   word: 'Words of unmet facts',
 };
 
-export function ProblemsPage({ runRef }: PageProps & { readonly runRef: string }) {
+export function ProblemsPage({ runRef }: { readonly runRef: string }) {
   const list = useDocument(`samples/${runRef}`);
   return (
     <Loaded of={list}>

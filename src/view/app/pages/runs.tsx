@@ -1,12 +1,14 @@
 // The list of runs: those at work, what each leads with, how far its judge can be trusted; sorted, filtered, and chosen to be compared.
 
 import type { ComponentChild } from 'preact';
+import { dollars } from '../../../core/printable.js';
 import { percent } from '../../../stats/coverage.js';
 import type { Index, ListedRun } from '../../documents.js';
-import { scaleOf, Track } from '../charts.js';
+import { count, DASH, number, plural, range } from '../../figures.js';
+import { type Scale, scaleOf, Track } from '../charts.js';
 import { Block, type Column, Header, Select, Table } from '../parts.js';
 import { href, type PageProps, type Route, set } from '../route.js';
-import { count, DASH, dollars, duration, number, plural, range, visible } from '../text.js';
+import { visible } from '../text.js';
 
 type Work = Index['work'][number];
 
@@ -76,15 +78,13 @@ function RunList({ runs, route, chosen }: { runs: readonly ListedRun[]; route: R
       const [one, other] = [order(a), order(b)];
       return one === other ? 0 : (one < other ? 1 : -1) * (sort === 'name' ? -1 : 1);
     });
-  const scales = new Map(
-    runs.map(({ lead }) => [
-      `${lead.from} ${lead.to}`,
-      scaleOf(
-        [lead.from, lead.to],
-        runs.map(({ overall }) => overall),
-      ),
-    ]),
-  );
+  const scaleFor = ({ from, to }: ListedRun['lead']) => {
+    const alike = runs.filter(({ lead }) => lead.from === from && lead.to === to);
+    return scaleOf(
+      [from, to],
+      alike.map(({ overall }) => overall),
+    );
+  };
   const tick = (ref: string) =>
     set(route, { chosen: (chosen.includes(ref) ? chosen.filter((one) => one !== ref) : [...chosen, ref]).join(',') });
   const columns: Column[] = [
@@ -96,7 +96,7 @@ function RunList({ runs, route, chosen }: { runs: readonly ListedRun[]; route: R
     { heading: 'Date', kind: 'figure' },
   ];
   const rows = found.map((run) => ({
-    cells: cellsOf(run, chosen.includes(run.ref), () => tick(run.ref), scales.get(`${run.lead.from} ${run.lead.to}`)),
+    cells: cellsOf(run, scaleFor(run.lead), chosen.includes(run.ref), () => tick(run.ref)),
   }));
   return (
     <section class="block">
@@ -139,29 +139,8 @@ function RunList({ runs, route, chosen }: { runs: readonly ListedRun[]; route: R
   );
 }
 
-function cellsOf(
-  run: ListedRun,
-  isChosen: boolean,
-  tick: () => void,
-  scale: ReturnType<typeof scaleOf> | undefined,
-): ComponentChild[] {
-  const {
-    ref,
-    name,
-    worldModel,
-    protocol,
-    overall,
-    lead,
-    coverage,
-    state,
-    usd,
-    judge,
-    mode,
-    trust,
-    date,
-    step,
-    rubricPack,
-  } = run;
+function cellsOf(run: ListedRun, scale: Scale, isChosen: boolean, tick: () => void): ComponentChild[] {
+  const { ref, name, worldModel, protocol, overall, lead, state, trust, step } = run;
   const about = [worldModel === name ? undefined : worldModel, protocol, step === null ? undefined : `step ${step}`];
   return [
     <span class="tick">
@@ -179,17 +158,17 @@ function cellsOf(
         <small>{lead.name === 'Overall' ? (range(overall) ?? 'no interval') : visible(lead.name)}</small>
       </>
     ),
-    scale !== undefined && overall !== null && <Track scale={scale} figure={overall} />,
+    overall !== null && <Track scale={scale} figure={overall} />,
     <>
-      {overall === null ? DASH : percent(coverage)}
+      {overall === null ? DASH : percent(run.coverage)}
       {state === 'incomplete' && <small class="bad">incomplete</small>}
     </>,
-    dollars(usd),
+    run.usd === null ? DASH : dollars(run.usd),
     <>
-      {visible([judge ?? mode, rubricPack].filter(Boolean).join(', '))}
+      {visible([run.judge ?? run.mode, run.rubricPack].filter(Boolean).join(', '))}
       {trust !== null && <small>{visible(trust)}</small>}
     </>,
-    date.slice(0, 10) || DASH,
+    run.date.slice(0, 10) || DASH,
   ];
 }
 
@@ -231,24 +210,12 @@ function AtWork({ work }: { work: readonly Work[] }) {
 }
 
 function Working({ run }: { run: Work }) {
-  const {
-    dir,
-    kind,
-    label,
-    state,
-    total,
-    ok,
-    failed,
-    left,
-    rows_per_second: rate,
-    seconds_left: wait,
-    usd,
-    tokens,
-    failures,
-  } = run;
-  const share = total === 0 ? 1 : (ok + failed) / total;
+  const { label, total, left, rows_per_second: rate, seconds_left: wait, usd, tokens } = run;
+  const done = run.ok + run.failed;
+  const name = label ?? run.dir;
+  const share = total === 0 ? 1 : done / total;
   const words = [
-    `${count(ok + failed)} of ${count(total)} rows`,
+    `${count(done)} of ${count(total)} rows`,
     left > 0 && rate !== undefined && `${rate.toFixed(1)} rows a second`,
     left > 0 && wait !== undefined && `${duration(wait)} left`,
     usd !== undefined && usd > 0 && `${dollars(usd)} so far`,
@@ -257,13 +224,20 @@ function Working({ run }: { run: Work }) {
   return (
     <div class="work">
       <p>
-        <b>{visible(label ?? dir)}</b> <span class="soft">{visible(`${kind}, ${state}`)}</span>
+        <b>{visible(name)}</b> <span class="soft">{visible(`${run.kind}, ${run.state}`)}</span>
       </p>
-      <progress value={share} max={1} aria-label={`${label ?? dir}: ${percent(share)}`} />
+      <progress value={share} max={1} aria-label={`${name}: ${percent(share)}`} />
       <p class="note">{visible(words.filter(Boolean).join(' · '))}</p>
-      {failures.map(({ class: name, rows, reason }) => (
-        <p class="note bad">{visible(`${name} ${count(rows)}${reason === undefined ? '' : `: ${reason}`}`)}</p>
+      {run.failures.map(({ class: failure, rows, reason }) => (
+        <p class="note bad">{visible(`${failure} ${count(rows)}${reason === undefined ? '' : `: ${reason}`}`)}</p>
       ))}
     </div>
   );
+}
+
+/** `2 min`, `1 h 5 min`. @param seconds how long it takes */
+function duration(seconds: number): string {
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60)];
+  if (hours > 0) return `${hours} h ${minutes} min`;
+  return minutes > 0 ? `${minutes} min` : `${Math.ceil(seconds)} s`;
 }

@@ -1,15 +1,16 @@
 // One sample: what the world model saw, its prediction next to the truth, what the judge says of it, and the texts behind it.
 
 import type { Index, ListedSample, SampleList, SampleTexts, TrajectoryTexts } from '../../documents.js';
-import { sampleName } from '../../query.js';
+import { DASH } from '../../figures.js';
+import { type Selected, sampleName } from '../../query.js';
 import { Behind, History, TextFold } from '../behind.js';
 import { Difference } from '../difference.js';
-import { idOf, Marks, Pip, Score, type Selected } from '../listed.js';
-import { Block, Loaded, type Row, Table } from '../parts.js';
+import { idOf, Marks, Pip, Score } from '../listed.js';
+import { Block, Loaded, Remarks, type Row, Table } from '../parts.js';
 import { href, type Route, set } from '../route.js';
 import { Screens } from '../screens.js';
 import { useDocument } from '../source.js';
-import { DASH, Text, visible } from '../text.js';
+import { Text, visible } from '../text.js';
 
 /** A run's side of a sample: its name where there are two, and its texts. */
 interface Side {
@@ -229,23 +230,9 @@ function Verdict({ name, row: { facts, strengths, weaknesses } }: Side) {
           </li>
         ))}
       </ul>
-      <Remarks title="Weaknesses" items={weaknesses} />
-      <Remarks title="Strengths" items={strengths} />
+      <Remarks title="Weaknesses" remarks={weaknesses} />
+      <Remarks title="Strengths" remarks={strengths} />
     </Block>
-  );
-}
-
-function Remarks({ title, items }: { readonly title: string; readonly items: readonly string[] }) {
-  return (
-    <>
-      <h3>{title}</h3>
-      {items.length === 0 && <p class="soft">None named.</p>}
-      <ul>
-        {items.map((item) => (
-          <li>{visible(item.replace(/\s+/g, ' '))}</li>
-        ))}
-      </ul>
-    </>
   );
 }
 

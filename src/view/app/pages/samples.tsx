@@ -3,14 +3,15 @@
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { ListedSample, SampleList } from '../../documents.js';
-import { choicesOf, QUERY_PARTS, type QueryPart, sampleName } from '../../query.js';
-import { idOf, Marks, Score, type Selected, selected } from '../listed.js';
+import { count, plural } from '../../figures.js';
+import { choicesOf, holdsText, QUERY_PARTS, type QueryPart, type Selected, sampleName, select } from '../../query.js';
+import { idOf, Marks, Score } from '../listed.js';
 import { Fold, Loaded, Select } from '../parts.js';
 import { href, type PageProps, type Route, set } from '../route.js';
 import { RowWindow } from '../row-window.js';
 import { useTextSearch } from '../search.js';
 import { useDocument } from '../source.js';
-import { count, plural, visible } from '../text.js';
+import { visible } from '../text.js';
 import { Sample, toggleScreen, toggleShown, turnsOf } from './sample.js';
 
 type Props = PageProps & { readonly list: SampleList; readonly against: SampleList | undefined };
@@ -33,10 +34,7 @@ export function SamplesPage({ runRef, against, ...page }: PageProps & { runRef: 
 
 function Samples({ index, route, list, against }: Props) {
   const found = useFound(route, list, against);
-  const all = useMemo(
-    () => new Map(selected(list, {}, against).map((one) => [idOf(one.sample), one])),
-    [list, against],
-  );
+  const all = useMemo(() => new Map(select(list, {}, against).map((one) => [idOf(one.sample), one])), [list, against]);
   // The list stays where it was when a phone goes back to it.
   const last = useRef('');
   const asked = route.query.get('sample');
@@ -139,17 +137,14 @@ function addressOf(route: Route, { sample }: Selected): string {
 
 /** What the filters leave, in order, and how far its texts are searched. */
 function useFound(route: Route, list: SampleList, against: SampleList | undefined) {
-  const { sample: _, shown: __, texts, ...query } = settings(route);
-  const listed = useMemo(() => selected(list, query, against), [list, against, JSON.stringify(query)]);
-  const all = { ...query, text: '' };
-  const unsearched = useMemo(() => selected(list, all, against), [list, against, JSON.stringify(all)]);
-  const trajectories = useMemo(() => [...new Set(unsearched.map(({ sample }) => sample.g))], [unsearched]);
-  const search = useTextSearch(list, texts === undefined ? '' : (query.text ?? ''), trajectories);
+  const { sample: _, shown: __, texts, text = '', ...query } = settings(route);
+  const all = useMemo(() => select(list, query, against), [list, against, JSON.stringify(query)]);
+  const trajectories = useMemo(() => [...new Set(all.map(({ sample }) => sample.g))], [all]);
+  const search = useTextSearch(list, texts === undefined ? '' : text, trajectories);
   const samples = useMemo(() => {
-    if (search.found.size === 0) return listed;
-    const isListed = new Set(listed.map(({ sample }) => sample));
-    return unsearched.filter(({ sample }) => isListed.has(sample) || search.found.has(idOf(sample)));
-  }, [listed, unsearched, search.found]);
+    const isFound = (sample: ListedSample) => holdsText(list, sample, text) || search.found.has(idOf(sample));
+    return text === '' ? all : all.filter(({ sample }) => isFound(sample));
+  }, [all, text, search.found]);
   return { samples, search, trajectories: trajectories.length };
 }
 

@@ -1,108 +1,55 @@
 // What world models make of instructions, and how agents fare in simulated worlds: figures, and transcripts with all texts.
 
-import type { Episode, RunDocument, ScenarioDocument, ScenarioSample, ScenarioStep } from '../../documents.js';
-import { IntervalChart } from '../charts.js';
-import { Block, Fold, Header, type KeyFigure, Loaded, ReportTable } from '../parts.js';
+import { domainName } from '../../../core/domains.js';
+import { groupBy } from '../../../core/groups.js';
+import type { Episode, ScenarioSample, ScenarioStep } from '../../documents.js';
+import { count, plural } from '../../figures.js';
+import { Block, Fold, Header, Loaded } from '../parts.js';
 import type { PageProps } from '../route.js';
+import { Blocks } from '../shown.js';
 import { useDocument } from '../source.js';
-import { count, number, plural, Text, visible } from '../text.js';
-import { intervalOf, RunHead } from './run-head.js';
-
-const MEASURES = [
-  ['followed', 'Followed', 'All that the instruction asks for is in the prediction.'],
-  ['leaked', 'Leaked', 'The prediction speaks of the instruction: fewer is better.'],
-  ['undisturbed', 'Undisturbed', 'Of what should not change, as near to the truth as without the instruction.'],
-  [
-    'twin_false_positives',
-    'Twin',
-    'The same row without the instruction would count as followed, which proves nothing.',
-  ],
-] as const;
+import { Text, visible } from '../text.js';
 
 /** A run on scenarios: its head and its figures, and every sample with the same row without the instruction next to it. */
-export function Scenarios({ run }: { run: RunDocument }) {
-  const found = useDocument(`scenarios/${run.ref}`);
-  const names = new Map(run.domains.map(({ domain, name }) => [domain, name]));
+export function ScenariosPage({ id }: { id: string }) {
+  const run = useDocument(`run/${id}`);
+  const found = useDocument(`scenarios/${id}`);
   return (
-    <Loaded of={found}>
-      {({ figures, table, samples, leftOut }) => {
-        const { overall, domains, scenarios } = figures;
-        return (
-          <>
-            <RunHead run={run} figures={keyFigures(figures)} />
-            {MEASURES.map(([measure, title, says]) => (
-              <Block title={title} note={`${says} ${INTERVALS}`}>
-                <IntervalChart
-                  first="Domain"
-                  ends={[0, 100]}
-                  lines={[
-                    ...Object.entries(domains).map(([domain, part]) => ({
-                      name: visible(names.get(domain) ?? domain),
-                      figure: part[measure],
-                    })),
-                    { name: run.mean, figure: overall[measure], isSum: true },
-                  ]}
-                />
+    <Loaded of={run}>
+      {({ page }) => (
+        <Loaded of={found}>
+          {({ page: { figures = [], blocks }, samples, leftOut }) => (
+            <>
+              <Header {...page} figures={figures} />
+              <Blocks of={blocks} />
+              <Block title="Samples" note="What was not followed, or leaked, comes first.">
+                <LeftOut count={leftOut} />
+                {[...groupBy(samples, ({ scenario }) => scenario)].map(([scenario, own]) => (
+                  <ScenarioFold scenario={scenario} samples={own} />
+                ))}
               </Block>
-            ))}
-            <Block title="Scenarios" note={`The same by scenario, over all of its rows alike. ${INTERVALS}`}>
-              <ReportTable table={table} label="Scenarios by measures" />
-            </Block>
-            <Block title="Samples" note="What was not followed, or leaked, comes first.">
-              <LeftOut count={leftOut} />
-              {Object.keys(scenarios).map((scenario) => (
-                <ScenarioFold
-                  scenario={scenario}
-                  samples={samples.filter((sample) => sample.scenario === scenario)}
-                  names={names}
-                />
-              ))}
-            </Block>
-          </>
-        );
-      }}
+              <Blocks of={page.blocks} />
+            </>
+          )}
+        </Loaded>
+      )}
     </Loaded>
   );
 }
-
-const INTERVALS = 'In percent, with 95 % intervals clustered by trajectory.';
 
 function LeftOut({ count: left }: { count: number }) {
   return left > 0 ? <p>{`For ${count(left)} more there is no room (--inline-limit).`}</p> : null;
 }
 
-function keyFigures({ overall, domains }: ScenarioDocument['figures']): KeyFigure[] {
-  const failed = Object.entries(overall.failures).map(([failure, rows]) => `${failure} ${count(rows)}`);
-  return [
-    ...MEASURES.map(([measure, title]) => ({
-      title,
-      figure: number(overall[measure]),
-      under: [intervalOf(overall[measure])],
-    })),
-    {
-      title: 'Rows',
-      figure: count(overall.samples),
-      under: [
-        `${plural(overall.trajectories, 'trajectory', 'trajectories')}, ${plural(Object.keys(domains).length, 'domain')}`,
-        failed.length > 0 && `failed: ${failed.join(', ')}`,
-      ],
-    },
-  ];
-}
-
-type Names = ReadonlyMap<string, string>;
-
-function ScenarioFold(props: { scenario: string; samples: readonly ScenarioSample[]; names: Names }) {
-  const { scenario, samples, names } = props;
+function ScenarioFold({ scenario, samples }: { scenario: string; samples: readonly ScenarioSample[] }) {
   const wrong = samples.filter((sample) => !isFine(sample)).length;
   const note = wrong === 0 ? 'all followed, none leaked' : `${wrong} not followed or leaked`;
-  if (samples.length === 0) return null;
   return (
     <Fold title={visible(scenario)} about={`${plural(samples.length, 'row')}, ${note}`}>
       {samples
         .toSorted((a, b) => Number(isFine(a)) - Number(isFine(b)))
         .map((sample) => (
-          <Sample sample={sample} names={names} />
+          <Sample sample={sample} />
         ))}
     </Fold>
   );
@@ -112,10 +59,10 @@ function isFine({ measures: { followed, leaked } }: ScenarioSample): boolean {
   return followed === 100 && leaked === 0;
 }
 
-function Sample({ sample, names }: { sample: ScenarioSample; names: Names }) {
+function Sample({ sample }: { sample: ScenarioSample }) {
   const { domain, id, turn, instruction, steps, failure } = sample;
   return (
-    <Fold title={visible(`${names.get(domain) ?? domain} ${id}, turn ${turn}`)} about={<Marks sample={sample} />}>
+    <Fold title={visible(`${domainName(domain)} ${id}, turn ${turn}`)} about={<Marks sample={sample} />}>
       {failure !== undefined && <p class="bad">{visible(failure)}</p>}
       <h4>Instruction</h4>
       <Text text={instruction} />

@@ -1,0 +1,256 @@
+// The page of a calibration: what a judge can and cannot see, with its verdict and limits, dose curves, damages, known order, tricks and
+// scores, over all rows and by domain.
+
+import { decidingP, EQUIVALENT_POINTS } from '../core/calibration.js';
+import type { EstimateDocument } from '../core/document.js';
+import { domainName } from '../core/domains.js';
+import { dimensionName } from '../core/table.js';
+import { DIMENSIONS } from '../core/types.js';
+import { helpOf } from '../judge/calibrate/variants.js';
+import { domainTable } from '../report/calibration.js';
+import type { CalibrationDocument, CalibrationPart, LimitVerdict, Sight, Step } from '../stats/calibration/document.js';
+import type { Cell, KeyFigure, Page, PageBlock, ShownTable } from './documents.js';
+import {
+  chance,
+  count,
+  DASH,
+  differenceChart,
+  figureColumns,
+  number,
+  plural,
+  range,
+  rangeBelow,
+  scoreChart,
+  signed,
+  withNotes,
+} from './figures.js';
+
+const DOSE_NOTE = `How many points a prediction loses against the truth as more of what is determined is damaged. Bands are 95 % intervals, clustered by trajectory; up to the dashed line, at ${EQUIVALENT_POINTS} points, a loss counts as none.`;
+const DAMAGE_NOTE = `Points that each damage costs in all and by dimension, its 95 % interval below. Seen: the interval lies above ${EQUIVALENT_POINTS} points; blind: below; undecided: it holds ${EQUIVALENT_POINTS}. In colour: the dimension moved, its interval does not hold 0. Bold: it lost more than each other one, by the intervals of the paired differences; where none is bold, no dimension alone is to blame.`;
+const ORDER_NOTE =
+  'Pairs of which the first is better by construction, as the judge rates them on the same rows. Inverted: the share of rows in which it rates the worse one higher. p is one-sided, adjusted over all steps (Holm). An order is kept or inverted where the rows show it, else undecided.';
+const TRICK_NOTE =
+  'Points that a trick buys on top of the same bad prediction. Where the line lies to the right of 0, the judge can be talked round.';
+
+const USES = { good: 'good', 'with care': 'soft', 'do not use': 'bad' } as const;
+const VERDICTS: Readonly<Record<LimitVerdict, Cell>> = {
+  holds: { text: 'Held to limits: ✓ Passed', look: 'good' },
+  broken: { text: 'Held to limits: ✗ Not passed', look: 'bad' },
+  undecided: { text: 'Held to limits: ? Undecided', look: 'soft' },
+};
+
+/** Names of judges, domains and variants may be hostile. */
+export function calibrationPage(calibration: CalibrationDocument): Page {
+  const { judge_model, rubric_pack, verdicts, sampling, source, verdict, limits, notes } = calibration;
+  const { overall, domains } = calibration;
+  const byDomain = domainTable(calibration);
+  return {
+    title: judge_model,
+    facts: [
+      ['rubrics', rubric_pack],
+      ['verdicts', verdicts],
+      ['sampling', sampling],
+      ['judgements', source],
+    ],
+    lines: ['Calibration of a judge'],
+    outcome: { text: verdict.sentence, look: USES[verdict.use] },
+    said: limits === null ? [] : [VERDICTS[limits.verdict]],
+    reasons: (limits?.results ?? []).map(({ sentence }) => sentence),
+    figures: keyFigures(overall),
+    notes,
+    blocks: [
+      ...dosesBlock(calibration),
+      ...blocksOf(overall),
+      ...(overall.scores.length === 0 ? [] : [scoresBlock(overall)]),
+      {
+        title: 'Domains',
+        note: byDomain.reading,
+        tables: [withNotes(byDomain)],
+        folds: Object.entries(domains).map(([domain, part]) => ({
+          title: domainName(domain),
+          about: `blind to ${countOf(part, 'blind')} of ${plural(part.losses.length, 'damage')}`,
+          blocks: blocksOf(part).map(({ note: _, ...block }) => block),
+        })),
+      },
+    ],
+  };
+}
+
+function keyFigures(part: CalibrationPart): KeyFigure[] {
+  const { ceiling, floor, false_penalty: penalty, noise, smallest_difference: smallest, gullibility } = part;
+  const undecided = countOf(part, 'undecided');
+  const meaning =
+    penalty?.is_none == null ? 'cannot be said to be none' : penalty.is_none ? 'as good as none' : 'not none';
+  const figures: (KeyFigure | null)[] = [
+    { title: 'Ceiling', figure: number(ceiling), under: [rangeBelow(ceiling), 'neutral rewrites'] },
+    { title: 'Floor', figure: number(floor), under: [rangeBelow(floor), 'another row’s truth'] },
+    penalty && {
+      title: 'False penalty',
+      figure: signed(penalty.value),
+      under: [rangeBelow(penalty, signed), meaning],
+    },
+    {
+      title: 'Noise a row',
+      figure: noise?.sd.toFixed(1) ?? DASH,
+      under: [
+        noise === null ? 'nothing was judged twice' : rangeBelow(noise),
+        ...(smallest === null ? [] : [`2,170 rows can show ${smallest.toFixed(1)} points`]),
+      ],
+    },
+    {
+      title: 'Blind to',
+      figure: `${countOf(part, 'blind')} of ${part.losses.length}`,
+      under: [`damages${undecided === 0 ? '' : `, ${undecided} undecided`}`],
+    },
+    gullibility && {
+      title: 'Gullible',
+      figure: signed(gullibility.value),
+      under: [rangeBelow(gullibility, signed), `${gullibility.variant}, of all tricks`],
+    },
+    {
+      title: 'Judgements',
+      figure: count(part.judged),
+      under: [
+        `${plural(part.rows, 'row')}, ${plural(part.trajectories, 'trajectory', 'trajectories')}`,
+        ...(part.failed > 0 ? [`${count(part.failed)} failed`] : []),
+      ],
+    },
+  ];
+  return figures.filter((figure) => figure !== null);
+}
+
+/** How many damages the judge sees so. */
+function countOf({ losses }: CalibrationPart, wanted: Sight): number {
+  return losses.filter(({ sight }) => sight === wanted).length;
+}
+
+/** Points lost as more of what is determined is damaged: a drawing for all rows and each domain, and the figures as a table. */
+function dosesBlock({ overall, domains }: CalibrationDocument): PageBlock[] {
+  const dosed = ({ losses }: CalibrationPart) =>
+    losses
+      .flatMap((loss) => (loss.dose === null ? [] : [{ ...loss, dose: loss.dose }]))
+      .sort((a, b) => a.dose - b.dose);
+  const all = { name: 'All', losses: dosed(overall), isSum: true };
+  const ofDomains = Object.entries(domains).map(([domain, part]) => ({
+    name: domainName(domain),
+    losses: dosed(part),
+    isSum: false,
+  }));
+  const parts = [all, ...ofDomains].filter(({ losses }) => losses.length > 0);
+  const doses = [...new Set(parts.flatMap(({ losses }) => losses.map(({ dose }) => dose)))].sort((a, b) => a - b);
+  if (doses.length === 0) return [];
+  const rowsOf = (of: readonly (typeof all)[]) =>
+    of
+      .filter((part) => parts.includes(part))
+      .map(({ name, losses }) => [name, ...doses.map((dose) => lostCell(losses.find((loss) => loss.dose === dose)))]);
+  const origin = { at: 0, label: '', figure: { value: 0, low: 0, high: 0 } };
+  return [
+    {
+      title: 'Points lost by dose',
+      note: DOSE_NOTE,
+      curves: {
+        ends: [null, null],
+        least: [10],
+        limit: EQUIVALENT_POINTS,
+        curves: parts.map(({ name, losses, isSum }) => {
+          const most = Math.max(...losses.map(({ dose }) => dose));
+          const points = losses.map((figure) => ({ at: figure.dose / most, label: shareText(figure.dose), figure }));
+          return { name, isSum, points: [origin, ...points] };
+        }),
+      },
+      tables: [
+        {
+          columns: figureColumns(['Points lost at a dose of', ...doses.map(shareText)]),
+          groups: [rowsOf(ofDomains), rowsOf([all])],
+        },
+      ],
+    },
+  ];
+}
+
+/** `1/8`, `2/3`; a share that is no such fraction in percent. */
+function shareText(share: number): string {
+  const whole = [2, 3, 4, 5, 6, 7, 8, 9, 10].find((each) => Math.abs(share * each - Math.round(share * each)) < 1e-9);
+  return whole === undefined ? `${Number((share * 100).toFixed(1))} %` : `${Math.round(share * whole)}/${whole}`;
+}
+
+/** A loss as a number of points; a gain has its minus. */
+function lostCell(loss: EstimateDocument | undefined) {
+  const points = (value: number) => signed(value).replace('+', '');
+  return loss === undefined
+    ? { text: DASH }
+    : { text: points(loss.value), under: [range(loss, points) ?? 'no interval'] };
+}
+
+/** What there is to say of all rows, or of a domain's: what nothing was judged for is left out. */
+function blocksOf({ losses, steps, canaries }: CalibrationPart): PageBlock[] {
+  const blocks = [
+    { title: 'Damages', note: DAMAGE_NOTE, of: losses, table: damageTable(losses) },
+    { title: 'Known order', note: ORDER_NOTE, of: steps, table: stepTable(steps) },
+    { title: 'Tricks', note: TRICK_NOTE, of: canaries, table: trickTable(canaries) },
+  ];
+  return blocks.flatMap(({ title, note, of, table }) => (of.length === 0 ? [] : [{ title, note, tables: [table] }]));
+}
+
+const LOOKS: Readonly<Record<Sight | Step['order'], string>> = {
+  seen: 'good',
+  kept: 'good',
+  blind: 'bad',
+  inverted: 'bad',
+  undecided: 'soft',
+};
+
+/** What each damage costs, which dimensions moved, and whether the judge sees it. */
+function damageTable(losses: CalibrationPart['losses']): ShownTable {
+  const rows = losses.map(({ most, sight, dimensions, ...loss }) => [
+    variantCell(loss.variant),
+    { text: sight, look: LOOKS[sight] },
+    lostCell(loss),
+    ...DIMENSIONS.map((name) => {
+      const { low, high } = dimensions[name] ?? { low: null, high: null };
+      const hasMoved = low !== null && high !== null && (low > 0 || high < 0);
+      return {
+        ...lostCell(dimensions[name]),
+        ...(hasMoved && { look: 'moved', isStrong: name === most }),
+      };
+    }),
+  ]);
+  return { columns: figureColumns(['Damage', 'Sight', 'Lost', ...DIMENSIONS.map(dimensionName)]), groups: [rows] };
+}
+
+function variantCell(variant: string): Cell {
+  return { text: variant, under: [helpOf(variant)].filter(Boolean) };
+}
+
+/** Pairs of predictions of which one is better by construction, and how the judge rates them. */
+function stepTable(steps: CalibrationPart['steps']): ShownTable {
+  const lines = steps.map((step) => ({
+    name: `${step.better} > ${step.worse}`,
+    figure: step,
+    cells: [
+      `${(step.inverted * 100).toFixed(1)} %`,
+      chance(decidingP(step)),
+      { text: step.order, look: LOOKS[step.order] },
+    ],
+  }));
+  return differenceChart(['Better > worse', 'Difference', 'Inverted', 'p', 'Order'], lines);
+}
+
+/** How many points each trick in a prediction buys. */
+function trickTable(canaries: CalibrationPart['canaries']): ShownTable {
+  const lines = canaries.map((figure) => ({
+    name: variantCell(figure.variant),
+    figure,
+    cells: [count(figure.rows)],
+  }));
+  return differenceChart(['Trick', 'Bought', 'Rows'], lines);
+}
+
+function scoresBlock({ scores }: CalibrationPart): PageBlock {
+  const lines = scores.map((figure) => ({ name: figure.variant, figure }));
+  return {
+    title: 'Scores',
+    note: 'What the judge gives to every kind of prediction, from 0 to 100.',
+    tables: [scoreChart('Prediction', [0, 100], lines)],
+  };
+}

@@ -1,0 +1,107 @@
+// Figures as pages write them, in documents and in browsers alike; and tables whose figures are drawn on one scale.
+
+import { counted, type Ends, grouped, intervalText } from '../core/printable.js';
+import { notesBelow, type Table } from '../core/table.js';
+import type { Cell, Figure, ScaleEnds, ShownTable } from './documents.js';
+
+/** What stands where there is no figure. */
+export const DASH = '–';
+
+/** A figure; a missing one as a dash. */
+export function number(figure: { readonly value: number } | null | undefined, decimals = 1): string {
+  return figure?.value.toFixed(decimals) ?? DASH;
+}
+
+/** The interval of a figure, where it has one. */
+export function range(ends: Ends | null | undefined, text = oneDecimal): string | undefined {
+  return intervalText(ends ?? {}, text);
+}
+
+/** The same as a line below a figure. */
+export function rangeBelow(ends: Ends | null | undefined, text = oneDecimal): string {
+  const interval = range(ends, text);
+  return interval === undefined ? 'no interval' : `95 %: ${interval}`;
+}
+
+function oneDecimal(value: number): string {
+  return value.toFixed(1);
+}
+
+/** A difference in points with its sign, which is the typographic minus. */
+export function signed(points: number, decimals = 1): string {
+  const text = Math.abs(points).toFixed(decimals);
+  return Number(text) === 0 ? text : `${points > 0 ? '+' : '−'}${text}`;
+}
+
+export function count(value: number | undefined): string {
+  return value === undefined ? DASH : grouped(value);
+}
+
+export function plural(value: number, one: string, many?: string): string {
+  return counted(value, one, many, grouped);
+}
+
+/** A p below this is written as a bound. */
+const LEAST_P = 0.0001;
+
+export function chance(p: number | null): string {
+  return p === null ? DASH : p < LEAST_P ? `<${LEAST_P}` : p.toFixed(4);
+}
+
+/** Columns of figures by their headings; the first one names the row. */
+export function figureColumns(headings: readonly string[]): ShownTable['columns'] {
+  return headings.map((heading, at) => ({ heading, align: at === 0 ? 'left' : 'right' }));
+}
+
+/** A row of a chart: its name, its figure, and what stands behind that and its interval. */
+export interface ChartLine {
+  readonly name: Cell;
+  readonly figure: Figure | null;
+  readonly cells?: readonly Cell[];
+}
+
+/** Scores with their 95 % intervals. @param sum the line that sums up the others */
+export function scoreChart(
+  first: string,
+  ends: ScaleEnds,
+  lines: readonly ChartLine[],
+  { sum, decimals = 1 }: { readonly sum?: ChartLine; readonly decimals?: number } = {},
+): ShownTable {
+  const counted = [lines, sum ? [sum] : []].map((group) =>
+    group.map((line) => ({ ...line, cells: [count(line.figure?.rows)] })),
+  );
+  return chart([first, 'Score', '95 % interval', 'Rows'], ends, counted, (value) => value.toFixed(decimals));
+}
+
+/** Differences with their 95 % intervals around 0. @param headings of the rows' names, the difference, and the cells of each line */
+export function differenceChart(
+  [first, difference, ...others]: readonly [first: string, difference: string, ...others: string[]],
+  ...groups: readonly (readonly ChartLine[])[]
+): ShownTable {
+  return chart([first, difference, '95 % interval', ...others], 'around 0', groups, signed);
+}
+
+/** On a phone the columns behind the figure and its interval are left out. */
+function chart(
+  headings: readonly string[],
+  ends: ScaleEnds,
+  groups: readonly (readonly ChartLine[])[],
+  text: (value: number) => string,
+): ShownTable {
+  const row = ({ name, figure, cells = [] }: ChartLine) => [
+    name,
+    figure === null ? DASH : text(figure.value),
+    { text: range(figure, text) ?? DASH, look: 'note' },
+    ...cells,
+  ];
+  return {
+    columns: figureColumns(headings).map((column, at) => ({ ...column, isWide: at > 2 })),
+    groups: groups.map((lines) => lines.map(row)),
+    drawings: { ends, figures: groups.flat().map(({ figure }) => figure) },
+  };
+}
+
+/** A table for a terminal as pages show it: it says below itself how to read it. */
+export function withNotes({ columns, groups, ...notes }: Table) {
+  return { columns, groups, footnotes: notesBelow(notes) };
+}
