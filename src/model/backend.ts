@@ -1,31 +1,21 @@
 // Backends: what they are opened with, and the one over HTTP, which asks OpenAI-compatible endpoints or a server of this run alone.
 
 import { isInteger, type JsonObject } from '../core/json.js';
-import type { Sampling } from '../core/sampling.js';
 import type { Backend } from '../core/types.js';
 import { openContextWatch, type ServedContext } from './context.js';
-import { openEndpoint, openModels, type RawRequests } from './endpoint/endpoint.js';
+import { type EndpointOptions, openEndpoint, openModels } from './endpoint/endpoint.js';
 import { type Dialect, openDialect } from './endpoint/request.js';
 import type { HttpProxy } from './http/address.js';
-import type { TimeLimits } from './http/time-limits.js';
 import { Wire } from './http/wire.js';
 import type { ScheduleOptions } from './schedule/lane.js';
-import { Pace, type Reserving } from './schedule/pace.js';
+import { Pace, type PaceOptions } from './schedule/pace.js';
 import { openPool } from './schedule/pool.js';
 
 /** The options of every backend. Where one is absent, the backend decides. */
-export interface BackendOptions extends Omit<ScheduleOptions, 'pace'> {
-  /** Calls, and tokens of prompt and output, that may start a minute, over all endpoints together. */
-  readonly rpm?: number | undefined;
-  readonly tpm?: number | undefined;
-  /** What keeps a budget from being exceeded. */
-  readonly reserve?: Reserving | undefined;
-  readonly sampling: Sampling;
-  /** The form that replies are held to, as the wire format's `response_format`. */
-  readonly responseFormat?: unknown;
-  /** Replies are streamed. */
-  readonly stream: boolean;
-  readonly clocks: TimeLimits;
+export interface BackendOptions
+  extends Omit<ScheduleOptions, 'pace'>,
+    Pick<PaceOptions, 'rpm' | 'tpm' | 'reserve'>,
+    Pick<EndpointOptions, 'sampling' | 'responseFormat' | 'stream' | 'clocks' | 'raw'> {
   /** After a context overflow, the request is sent once more with the tokens that are left. */
   readonly fitMaxTokens: boolean;
   /** A parameter that is rejected is left out from then on. */
@@ -34,7 +24,6 @@ export interface BackendOptions extends Omit<ScheduleOptions, 'pace'> {
   readonly dropped: readonly string[];
   /** What is known of the parameters, where a backend shares it with another; else each learns by itself. */
   readonly dialect?: Dialect;
-  readonly raw?: RawRequests;
 }
 
 /** A backend, and what it learnt about the servers that it asks. */
@@ -68,11 +57,11 @@ export interface NamedEndpoints {
 
 /** Opens one endpoint for each base URL, and the pool over them. Reads what each server says about its model; that never fails. */
 export async function openEndpoints(named: NamedEndpoints, options: BackendOptions): Promise<OpenBackend> {
-  const { sampling, fitMaxTokens, allowParamDrop, dropped, rpm, tpm, reserve, clock, onNotice = () => {} } = options;
+  const { sampling, fitMaxTokens, allowParamDrop, dropped, onNotice = () => {} } = options;
   const { own, model, apiKey, prefix: flagPrefix } = named;
   const dialect = options.dialect ?? openDialect({ allowParamDrop, onNotice, dropped });
   const context = openContextWatch({ maxTokens: sampling.maxTokens, fits: fitMaxTokens, onNotice });
-  const pace = new Pace({ rpm, tpm, reserve, maxTokens: sampling.maxTokens, clock, onNotice });
+  const pace = new Pace({ ...options, maxTokens: sampling.maxTokens });
   const shared = { ...options, model, apiKey, flagPrefix, dialect, context, pace };
   const endpoints = named.baseUrls.map((baseUrl, index) =>
     openEndpoint({ ...shared, baseUrl, proxy: named.proxies[index] }),

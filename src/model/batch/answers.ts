@@ -70,10 +70,8 @@ export function openAnswers(
       if (result === 'unasked') continue;
       const { status, body: said } = result;
       const reading = new Reading(NO_CLOCKS, way, budgetOf(body));
-      if (typeof said === 'object') reading.take(said);
-      else reading.feed(Buffer.from(said));
-      const isReply = typeof said === 'object' || isGood(status ?? 0);
-      const attempt = isReply ? reading.outcome(situation) : classify({ status, body: said }, situation());
+      reading.feed(Buffer.from(said));
+      const attempt = isGood(status ?? 0) ? reading.outcome(situation) : classify({ status, body: said }, situation());
       if (attempt.status === 'ok') return attempt;
       failure ??= attempt.stop === undefined ? attempt : { ...attempt, stop: stopAt(attempt.stop, path) };
     }

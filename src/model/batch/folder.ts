@@ -333,7 +333,7 @@ export function bodyIn(line: string): string {
  * What a line says of its request: an answer, as a server would have sent it, or that nobody has worked on it, since the batch has expired
  * or was cancelled.
  */
-type Result = { readonly status: number | undefined; readonly body: string | JsonObject } | 'unasked';
+type Result = { readonly status: number | undefined; readonly body: string } | 'unasked';
 
 /** Codes of requests on which nobody has worked. */
 const UNASKED = /^(?:batch|request)_(?:expired|cancell?ed)$/;
@@ -364,7 +364,7 @@ function resultOf({ response, error }: JsonObject): Result | undefined {
   const isWrapped = 'body' in response || 'status_code' in response;
   const body = isWrapped ? response.body : response;
   const status = isWrapped && isInteger(response.status_code) ? response.status_code : undefined;
-  if (isObject(body) && isGood(status ?? 200)) return { status: status ?? 200, body };
+  if (isObject(body) && isGood(status ?? 200)) return { status: status ?? 200, body: JSON.stringify(body) };
   if (isSaid(body)) return { status, body: typeof body === 'string' ? body : JSON.stringify(body) };
   return { status, body: isSaid(error) ? errorText(error) : '' };
 }

@@ -60,7 +60,7 @@ export interface EndpointOptions extends Asked {
 }
 
 /** Requests whose prompts are whole bodies: they are sent as they are, and their answers kept as they come. */
-export interface RawRequests {
+interface RawRequests {
   /** Behind the base URL. */
   readonly path: string;
   /** What the latest try of a request was answered; absent where nothing came. */

@@ -42,10 +42,10 @@ export class Reading {
   readonly #isScored: boolean;
   readonly #decoder = new StringDecoder('utf8');
   readonly #stream = new EventStream((data) => this.#event(data));
-  readonly #document = new GrowingText();
-  readonly #content = new GrowingText();
-  readonly #reasoning = new GrowingText();
-  #kind: 'unknown' | 'events' | 'document' | 'parsed' = 'unknown';
+  #document = '';
+  #content = '';
+  #reasoning = '';
+  #kind: 'unknown' | 'events' | 'document' = 'unknown';
   #events = 0;
   #broken: Malformed | undefined;
   #hasMessage = false;
@@ -85,18 +85,11 @@ export class Reading {
     return this.#broken === undefined;
   }
 
-  /** Takes a whole completion that was parsed elsewhere, in place of a body. */
-  take(completion: JsonObject): void {
-    this.#kind = 'parsed';
-    this.#read(() => this.#readCompletion(completion, true));
-  }
-
   /** What the body came to, once it has ended or is given up. */
   outcome(context: () => CallContext): AttemptReply | AttemptFailure {
     this.#read(() => {
-      if (this.#kind === 'parsed') return;
       this.#grow(this.#decoder.end());
-      if (this.#kind !== 'events') return this.#readDocument(this.#document.toString());
+      if (this.#kind !== 'events') return this.#readDocument(this.#document);
       this.#stream.end();
       if (this.#events === 0) throw new Malformed('the reply is neither JSON nor a stream of events');
     });
@@ -146,8 +139,8 @@ export class Reading {
     const { firstTokenMs } = this.clocks;
     return {
       status: 'ok',
-      content: this.#content.toString(),
-      ...(this.#reasoning.length > 0 && { reasoning: this.#reasoning.toString() }),
+      content: this.#content,
+      ...(this.#reasoning.length > 0 && { reasoning: this.#reasoning }),
       ...(finishReason !== undefined && { finishReason }),
       ...(this.#servedModel !== undefined && { servedModel: this.#servedModel }),
       ...(this.#promptScores !== undefined && { promptScores: this.#promptScores }),
@@ -166,7 +159,7 @@ export class Reading {
       // The first character shows it, whatever was asked for.
       this.#kind = '{[<"'.includes(text.charAt(0)) ? 'document' : 'events';
     }
-    if (this.#kind === 'document') this.#document.add(text);
+    if (this.#kind === 'document') this.#document += text;
     else this.#stream.feed(text);
   }
 
@@ -235,11 +228,11 @@ export class Reading {
     const content = textIn(message, 'content');
     const reasoning = textIn(message, 'reasoning_content') || textIn(message, 'reasoning');
     if (reasoning !== '') {
-      this.#reasoning.add(reasoning);
+      this.#reasoning += reasoning;
       this.hear(reasoning, 'reasoning');
     }
     if (content !== '') {
-      this.#content.add(content);
+      this.#content += content;
       this.hear(content, 'content');
     }
     if (textIn(message, 'refusal') !== '') this.#refused = true;
@@ -290,32 +283,6 @@ function textIn(message: JsonObject, name: string): string {
   const texts = Array.isArray(value) && value.every(isObject) ? value.map(({ text }) => text ?? '') : [value];
   if (texts.every((text) => typeof text === 'string')) return texts.join('');
   throw new Malformed(`${name} of the reply is not text`);
-}
-
-/** Pieces that are joined at once. */
-const PIECES_AT_ONCE = 1024;
-
-/** Text that grows by pieces, in linear time and in little more memory than its characters, however small the pieces are. */
-class GrowingText {
-  #text = '';
-  #pieces: string[] = [];
-  /** In UTF-16 units. */
-  length = 0;
-
-  add(piece: string): void {
-    this.length += piece.length;
-    if (this.#pieces.push(piece) >= PIECES_AT_ONCE) this.#join();
-  }
-
-  toString(): string {
-    this.#join();
-    return this.#text;
-  }
-
-  #join(): void {
-    this.#text += this.#pieces.join('');
-    this.#pieces = [];
-  }
 }
 
 /** A stream of server-sent events (WHATWG HTML, 9.2.6) -> the data of each event. Events are told apart by their data alone. */

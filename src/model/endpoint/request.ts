@@ -8,7 +8,9 @@ export type Body = Record<string, unknown>;
 export interface Asked {
   readonly model: string;
   readonly sampling: Sampling;
+  /** Replies are streamed. */
   readonly stream: boolean;
+  /** The form that replies are held to, as the wire format's `response_format`. */
   readonly responseFormat?: unknown;
   readonly dialect: Dialect;
 }

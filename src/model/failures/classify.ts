@@ -39,8 +39,7 @@ export function classify(evidence: Evidence, context: CallContext): AttemptFailu
 
 /** The statuses that error types stand for, for error objects that came without a status (in a stream, or with a 200). */
 const STATUS_OF_TYPE: readonly (readonly [RegExp, number])[] = [
-  [/rate.?limit|resource_exhausted|too_many_requests/i, 429],
-  [/insufficient_quota/i, 429],
+  [/rate.?limit|resource_exhausted|too_many_requests|insufficient_quota/i, 429],
   [/authentication/i, 401],
   [/permission/i, 403],
   [/not_?found/i, 404],

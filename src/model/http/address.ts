@@ -1,5 +1,6 @@
 // Where an endpoint is, and the proxy in front of it: addresses taken apart, with what of them must never be shown.
 
+import { unescape as decoded } from 'node:querystring';
 import { UserError } from '../../core/errors.js';
 
 export type Address = ReturnType<typeof readAddress>;
@@ -73,18 +74,9 @@ function readProxy(variable: string, value: string) {
 
 /** The user and the password that a URL names, as a header has them. */
 function credentialsOf(url: URL): { readonly basic: string | undefined; readonly secrets: readonly string[] } {
-  const [user = '', password = ''] = [url.username, url.password].map(decoded);
+  const [user = '', password = ''] = [url.username, url.password].map((text) => decoded(text));
   const secrets = [password, url.password];
   if (user === '') return { basic: undefined, secrets };
   const basic = Buffer.from(`${user}:${password}`).toString('base64');
   return { basic: `Basic ${basic}`, secrets: [...secrets, basic] };
-}
-
-/** What is not percent-encoded text stands for itself. */
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -38,13 +38,15 @@ export interface Start {
 
 type Release = (usage?: Usage) => void;
 /** Has a budget keep back what a call with a prompt of so many characters may cost; undefined where there is no room for it now. */
-export type Reserving = (chars: number) => Release | undefined;
+type Reserving = (chars: number) => Release | undefined;
 
-interface PaceOptions {
-  /** Calls a minute, and tokens of prompt and output; no reply is expected to be longer than `maxTokens`. */
+export interface PaceOptions {
+  /** Calls, and tokens of prompt and output, that may start a minute, over all endpoints together. */
   readonly rpm?: number | undefined;
   readonly tpm?: number | undefined;
+  /** No reply is expected to be longer. */
   readonly maxTokens?: number | undefined;
+  /** What keeps a budget from being exceeded. */
   readonly reserve?: Reserving | undefined;
   readonly clock?: Clock | undefined;
   readonly onNotice?: ((text: string) => void) | undefined;

@@ -12,7 +12,7 @@ describe('a result line', () => {
     ['a body without a status', { custom_id: 'a', response: { body: completion } }],
     ['a completion under response', { custom_id: 'a', response: completion }],
   ])('of %s holds its completion', (_, line) => {
-    expect(readResult(line)).toEqual({ status: 200, body: completion });
+    expect(readResult(line)).toEqual({ status: 200, body: JSON.stringify(completion) });
   });
 
   it('of an error is the answer that a server would have sent', () => {
