@@ -246,7 +246,10 @@ test('server, steps and --on-result get what they need of the environment, and n
     MLFLOW_TRACKING_PASSWORD: 'mlflow-password',
     HF_TOKEN: 'hub-secret',
     HOOK_TOKEN: 'hook-secret',
+    SLACK_WEBHOOK: 'https://hooks.slack.com/services/secret',
+    DATABASE_URL: 'postgres://me:secret@db/runs',
   };
+  const usual = { HOME: '/home/me', CUDA_VISIBLE_DEVICES: '1', FTP_PROXY: 'http://me:secret@127.0.0.1:9' };
   const folder = await temporaryFolder();
   const spy = join(folder, 'spy.mjs');
   const note = `${JSON.stringify(join(folder, 'seen'))}, JSON.stringify([process.argv[2], process.env]) + '\\n'`;
@@ -255,7 +258,7 @@ test('server, steps and --on-result get what they need of the environment, and n
   const { dir, once } = await setUp(
     complete('step-1', {}),
     `  on-result: ${JSON.stringify(tell)}\n  pass-env: [HOOK_TOKEN]\n`,
-    { env: { ...secrets, NODE_OPTIONS: `--import=${spy}`, HOME: '/home/me', CUDA_VISIBLE_DEVICES: '1' } },
+    { env: { ...secrets, ...usual, NODE_OPTIONS: `--import=${spy}` } },
   );
   expect((await once()).code).toBe(EXIT.done);
   // biome-ignore lint/suspicious/noExplicitAny: pairs of a word and an environment
@@ -271,7 +274,7 @@ test('server, steps and --on-result get what they need of the environment, and n
   const told = seen.find(([, env]) => 'AWB_WATCH_RESULT' in env)?.[1];
   for (const env of [served, told]) {
     expect(Object.keys(secrets).filter((key) => key in (env ?? {}))).toEqual(['HOOK_TOKEN']);
-    expect(env).toMatchObject({ HOME: '/home/me', CUDA_VISIBLE_DEVICES: '1' });
+    expect(env).toMatchObject(usual);
   }
 });
 

@@ -52,11 +52,16 @@ export function startGuarded({ env, cwd, ...task }: GuardTask & Pick<Io, 'env' |
   return { pid: guard.pid, ended: ended.finally(() => ending.removeEventListener('abort', end)) };
 }
 
-/** Names of variables that hold secrets. */
-const SECRET = /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|JWT)$/i;
+/** Names of variables that hold secrets, and addresses with a password, which only proxies may keep. */
+const SECRET_NAME = /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|JWT|WEBHOOK)$/i;
+const WITH_PASSWORD = /:\/\/[^/\s]*:[^/\s]*@/;
 /** The environment of what the watch starts: no secrets but those that are named. */
 export function envFor(env: Io['env'], keys: readonly string[]): Io['env'] {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => keys.includes(name) || !SECRET.test(name)));
+  const isSecret = (name: string, value = '') =>
+    SECRET_NAME.test(name) || (!/_proxy$/i.test(name) && WITH_PASSWORD.test(value));
+  return Object.fromEntries(
+    Object.entries(env).filter(([name, value]) => keys.includes(name) || !isSecret(name, value)),
+  );
 }
 
 const TAIL_LINES = 5;
