@@ -27,6 +27,11 @@ export function countBy<T>(items: Iterable<T>, keyOf: (item: T) => string = Stri
   return Object.fromEntries([...groupBy(items, keyOf)].map(([key, found]) => [key, found.length]));
 }
 
+/** The sum of what is said of each item. */
+export function sum<T>(items: readonly T[], of: (item: T) => number): number {
+  return items.reduce((total, item) => total + of(item), 0);
+}
+
 /** What both lists hold, as often as both hold it, in the order of the first. */
 export function common<T>(items: readonly T[], others: readonly T[]): T[] {
   const left = new Map<T, number>();

@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { badData, cannotWrite, closing, codeOf, inputMissing, UserError } from '../core/errors.js';
+import { badData, cannotWrite, closing, codeOf, inputMissing, refusedBy } from '../core/errors.js';
 import { type JsonObject, parseObject } from '../core/json.js';
 
 /** Of a file, in order: text, or bytes, which are used before the next piece is asked for. */
@@ -96,7 +96,8 @@ export function placeOf(path: string, links = 0): string {
   }
 }
 
-async function unlessMissing<T>(found: Promise<T>): Promise<T | undefined> {
+/** What a promise brings; undefined where its file is not there. */
+export async function unlessMissing<T>(found: Promise<T>): Promise<T | undefined> {
   return found.catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
@@ -147,10 +148,7 @@ const CAUSES: Readonly<Record<string, string>> = {
 };
 
 export function writeError(name: string, error: unknown, remedy: string): unknown {
-  if (error instanceof UserError) return error;
-  const code = codeOf(error);
-  if (code === undefined) return error;
-  return cannotWrite(`cannot write ${name}: ${CAUSES[code] ?? code}; ${remedy}`);
+  return refusedBy(error, (code) => cannotWrite(`cannot write ${name}: ${CAUSES[code] ?? code}; ${remedy}`));
 }
 
 // Files and folders that outlast a crash: made, written and put in place so that a reader sees the old one or the new one.
@@ -231,11 +229,9 @@ export async function readJson(path: string): Promise<JsonObject | undefined> {
       (await handle.stat()).isFile() ? handle.readFile('utf8') : undefined,
     );
   } catch (error) {
-    const code = codeOf(error);
     // Under a path that leads through a file there is none either.
-    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    if (code === undefined) throw error;
-    throw inputMissing(`cannot read ${path} (${code}); ${remedy}`);
+    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return undefined;
+    throw refusedBy(error, (code) => inputMissing(`cannot read ${path} (${code}); ${remedy}`));
   }
   if (text === undefined) throw inputMissing(`${path} is no regular file; ${remedy}`);
   const value = parseObject(text);
