@@ -1,5 +1,7 @@
 // Lists and tables: items in groups, names of a table, quantiles.
 
+import { present } from './errors.js';
+
 /** One item or more. */
 export type Some<T> = readonly [T, ...T[]];
 
@@ -41,6 +43,16 @@ export function common<T>(items: readonly T[], others: readonly T[]): T[] {
     left.set(item, count - 1);
     return count > 0;
   });
+}
+
+/** Items by the numbers that are said of each: by the first of them, where those are equal by the second, and so on. */
+export function inOrderOf<T>(items: Iterable<T>, placesOf: (item: T) => readonly number[]): T[] {
+  return Array.from(items, (item) => ({ item, places: placesOf(item) }))
+    .sort((a, b) => {
+      const at = a.places.findIndex((place, index) => place !== b.places[index]);
+      return at < 0 ? 0 : present(a.places[at]) - present(b.places[at]);
+    })
+    .map(({ item }) => item);
 }
 
 // The names of a table, in the type that the table gives them.
