@@ -2,6 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { addUsage, callsIn, costOf, countsIn, type Price, type Spent, usdOfBoth } from '../core/costs.js';
+import { closing } from '../core/errors.js';
 import { isInteger, isNumber, isObject, isText, type JsonObject, parseObject } from '../core/json.js';
 import { openToRead, readLines, textOf } from './line-file.js';
 
@@ -19,8 +20,7 @@ export async function readCosts(
   if (!existsSync(path)) return undefined;
   const costs = new Map<string, Spent>();
   const hint = 'it says what asking cost; move it away to go on without';
-  const handle = await openToRead(path, hint);
-  try {
+  await closing(await openToRead(path, hint), async (handle) => {
     for await (const line of readLines(handle, path, hint, stop)) {
       const found = textOf(line);
       const { id, log } = ('text' in found ? parseObject(found.text) : undefined) ?? {};
@@ -28,9 +28,7 @@ export async function readCosts(
       const [before, spent] = [costs.get(id), spentIn(log, price)];
       costs.set(id, before === undefined ? spent : together(before, spent));
     }
-  } finally {
-    await handle.close();
-  }
+  });
   return costs;
 }
 

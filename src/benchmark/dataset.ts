@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { inputMissing, present } from '../core/errors.js';
+import { closingOnFailure, inputMissing, present } from '../core/errors.js';
 import { parseObject } from '../core/json.js';
 import type { Domain } from '../core/types.js';
 import { openToRead, readAgain, readLines, type Span, spanOf, textOf, unreadable } from './line-file.js';
@@ -53,7 +53,7 @@ export async function openDataset(dir: string, stop?: AbortSignal) {
   const close = async () => {
     await Promise.all(handles.map((handle) => handle.close()));
   };
-  try {
+  return closingOnFailure({ close }, async () => {
     for (const path of files) handles.push(await openToRead(path, HINT));
     const read: Readonly<{ rows: readonly RowRef[]; bad: readonly BadRow[] }> = await readRows(files, handles, stop);
     const { rows, bad } = read;
@@ -80,10 +80,7 @@ export async function openDataset(dir: string, stop?: AbortSignal) {
       readSample,
       close,
     };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  });
 }
 
 /** Takes in the rows of files, one behind the other. */

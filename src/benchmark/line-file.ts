@@ -5,7 +5,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
-import { badData, codeOf, inputMissing, throwIfStopped, type UserError } from '../core/errors.js';
+import { badData, inputMissing, refusedBy, throwIfStopped, type UserError } from '../core/errors.js';
 import { type JsonObject, parseObject } from '../core/json.js';
 import { type Line, LONGEST_LINE_BYTES, splitLines } from '../disk/lines.js';
 
@@ -60,10 +60,11 @@ async function* chunksOf(handle: FileHandle, onChunk: (chunk: Uint8Array) => voi
 
 /** What went wrong in reading, as a UserError (66) that ends with the hint; other errors come back as they are. */
 export function unreadable(path: string, error: unknown, hint: string): unknown {
-  const code = codeOf(error);
-  if (code === undefined) return error;
-  const cause = { EISDIR: 'it is a folder', ENOENT: 'there is no such file or folder' }[code] ?? code;
-  return inputMissing(`cannot read ${path}: ${cause}; ${hint}`);
+  const causes: Readonly<Record<string, string>> = {
+    EISDIR: 'it is a folder',
+    ENOENT: 'there is no such file or folder',
+  };
+  return refusedBy(error, (code) => inputMissing(`cannot read ${path}: ${causes[code] ?? code}; ${hint}`));
 }
 
 let lastTurn: Promise<unknown> = Promise.resolve();

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
-import { badData, present } from '../core/errors.js';
+import { badData, closingOnFailure, present } from '../core/errors.js';
 import { heldIn } from '../core/groups.js';
 import { isInteger, type JsonObject, parseObject } from '../core/json.js';
 import { judgementIndexIn } from '../core/judged-row.js';
@@ -62,7 +62,7 @@ export type PredictionFile = Awaited<ReturnType<typeof openPredictions>>;
  */
 export async function openPredictions(path: string, data: Dataset | undefined, stop?: AbortSignal) {
   const handle = await openToRead(path, HINT);
-  try {
+  return closingOnFailure(handle, async () => {
     const hash = createHash('sha256');
     const file = { path, hint: HINT, remedy: 'make the file again with awb infer' };
     const lines = objectLines(handle, file, stop, (chunk) => hash.update(chunk));
@@ -87,10 +87,7 @@ export async function openPredictions(path: string, data: Dataset | undefined, s
       bytesOf: ({ length, row }: PredictionRef) => length + (row?.length ?? 0),
       close: () => handle.close(),
     };
-  } catch (error) {
-    await handle.close();
-    throw error;
-  }
+  });
 }
 
 /** @throws UserError (65) for a file without a single prediction. */
@@ -179,7 +176,7 @@ const ROLLOUT_REMEDY = 'run awb infer again, which writes it anew';
 /** @throws UserError: 66 where the file cannot be read, 65 for a line that is no turn of a rollout, 130 or 143 once `stop` is aborted. */
 export async function openRolloutTurns(path: string, stop?: AbortSignal) {
   const handle = await openToRead(path, ROLLOUT_HINT);
-  try {
+  return closingOnFailure(handle, async () => {
     const places = await placesIn(path, handle, stop);
     return {
       path,
@@ -199,10 +196,7 @@ export async function openRolloutTurns(path: string, stop?: AbortSignal) {
       },
       close: () => handle.close(),
     };
-  } catch (error) {
-    await handle.close();
-    throw error;
-  }
+  });
 }
 
 async function placesIn(path: string, handle: FileHandle, stop: AbortSignal | undefined) {

@@ -1,7 +1,7 @@
 // Files of people's ratings -> ratings with their places: JSONL as the page of awb rate saves it, or CSV.
 
 import { z } from 'zod';
-import { badData, present, type UserError } from '../core/errors.js';
+import { badData, closing, present, type UserError } from '../core/errors.js';
 import { recordOf } from '../core/groups.js';
 import type { JsonObject } from '../core/json.js';
 import { PERSON_RATING_SCHEMA } from '../core/person-rating.js';
@@ -58,9 +58,8 @@ const NUMBERS: readonly string[] = [...DIMENSIONS, 'repeat'];
  */
 export async function readRatings(path: string, shown: string, stop?: AbortSignal): Promise<PlacedRating[]> {
   const ratings: PlacedRating[] = [];
-  const handle = await openToRead(path, HINT);
   const refuse = (error: unknown) => Promise.reject(unreadable(path, error, HINT));
-  try {
+  return closing(await openToRead(path, HINT), async (handle) => {
     if (/\.csv$/i.test(path)) ratings.push(...readCsv(await handle.readFile().catch(refuse), shown));
     else {
       const file = { path, shown, hint: HINT, noObject: NO_OBJECT };
@@ -70,9 +69,7 @@ export async function readRatings(path: string, shown: string, stop?: AbortSigna
     }
     if (ratings.length === 0) throw badData(`${shown} holds no ratings; ${HINT}`);
     return ratings;
-  } finally {
-    await handle.close();
-  }
+  });
 }
 
 function readCsv(bytes: Buffer, shown: string): PlacedRating[] {

@@ -3,7 +3,7 @@
 
 import { basename } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { inTableOrder } from '../core/domains.js';
+import { inDomains, inTableOrder } from '../core/domains.js';
 import { present, throwIfStopped } from '../core/errors.js';
 import { groupBy, keysOf, quantile, recordOf } from '../core/groups.js';
 import type { Domain, Sample } from '../core/types.js';
@@ -150,7 +150,7 @@ export type RowStats = DataStats['all'];
 /** Of a survey with at least one row, as `awb data stats --json` has it. Bins have one edge more than there are bins. */
 export function statsOf({ rows }: Survey) {
   const edges = recordOf(keysOf(SIZES), (size) => edgesOf(rows.map(SIZES[size])));
-  const byDomain = [...groupBy(rows, ({ domain }) => domain)].sort(([a], [b]) => inTableOrder(a, b));
+  const byDomain = inDomains(rows);
   return {
     domains: Object.fromEntries(byDomain.map(([domain, own]) => [domain, rowStats(own, edges)])),
     all: rowStats(rows, edges),

@@ -1,6 +1,6 @@
 // `awb batch submit`, `status`, `fetch` and `cancel`: a batch folder and the server that works it off; how the folder stands, and what to do next.
 
-import { EXIT, type ExitCode } from '../core/errors.js';
+import { closing, EXIT, type ExitCode } from '../core/errors.js';
 import { counted, grouped, oneLine, printable, shellLine } from '../core/printable.js';
 import { columnsOf, NONE } from '../core/table.js';
 import { type Look, lookOf, terminal } from '../core/terminal.js';
@@ -83,8 +83,7 @@ async function withClient(
   io: Io,
   work: (client: BatchClient) => Promise<void>,
 ): Promise<Standing> {
-  const client = await openClient(command, settings, io);
-  try {
+  return closing(await openClient(command, settings, io), async (client) => {
     io.setLastWords('ended at once: whatever was submitted is found again by the same command');
     await work(client);
     client.loading.finish();
@@ -92,9 +91,7 @@ async function withClient(
     const text = () => standingText(client, standing, lookOf(settings, io));
     io.stdout.write(settings.json ? `${JSON.stringify(standing, null, 2)}\n` : text());
     return standing;
-  } finally {
-    await client.close();
-  }
+  });
 }
 
 /** What a server answers for a batch that has ended meanwhile. */

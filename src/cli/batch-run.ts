@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { EXIT, type ExitCode, interruption, UserError } from '../core/errors.js';
+import { closing, EXIT, type ExitCode, interruption, UserError } from '../core/errors.js';
 import { counted, grouped } from '../core/printable.js';
 import type { Backend, Io, Job, ModelRequest, Solve } from '../core/types.js';
 import { bytesAt, type Place, syncFolder } from '../disk/files.js';
@@ -72,15 +72,12 @@ async function answerFolder(settings: RunSettings, io: Io): Promise<ExitCode> {
   const release = await lockFile(join(dir, '.answers.lock'), busy);
   try {
     await requireNotAwaited(opened);
-    const file = await openAnswers(dir);
-    try {
+    return await closing(await openAnswers(dir), async (file) => {
       const tally = await answerAll(opened, await requestsLeft(opened), file, settings, io);
       io.stdout.write(resultText(opened, tally, settings, io));
       if (io.stop.aborted) return interruption(io.stop);
       return tally.missing === 0 ? EXIT.done : EXIT.incomplete;
-    } finally {
-      await file.close();
-    }
+    });
   } finally {
     release();
   }

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { basename, dirname, join, resolve } from 'node:path';
-import { badData, EXIT, interruption, UserError } from '../core/errors.js';
+import { badData, closing, EXIT, interruption, UserError } from '../core/errors.js';
 import { counted, shellLine, shownPath } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { replaceFile } from '../disk/files.js';
@@ -116,8 +116,7 @@ async function reportDocuments(
     const list = opened.samples();
     if (one === run) samples = list.samples.length;
     documents.push([`samples/${ref}`, list]);
-    const reader = await opened.openTexts();
-    try {
+    await closing(await opened.openTexts(), async (reader) => {
       for (const place of list.trajectories.keys()) {
         if (io.stop.aborted) break;
         const whole = await reader.of(place);
@@ -128,9 +127,7 @@ async function reportDocuments(
         isCut = true;
         for (const entry of texts) entry[1] = withoutHistories(entry[1]);
       }
-    } finally {
-      await reader.close();
-    }
+    });
     const notes = isCut ? [`Histories are left out: all texts are more than ${inlineLimit} MB (--inline-limit).`] : [];
     documents.push([`run/${ref}`, opened.page({ forced: one === run ? other : undefined, notes })]);
   }

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { COUNT, documentOf, FIGURE, keyed, TEXT } from '../core/document.js';
-import { EXIT, present, UserError } from '../core/errors.js';
+import { closing, EXIT, present, UserError } from '../core/errors.js';
 import { FACT_KINDS } from '../core/facts.js';
 import { counted, oneLine, printable, shortened } from '../core/printable.js';
 import { unknownName } from '../core/schema.js';
@@ -41,21 +41,18 @@ export const command = defineCommand({
     const against = other && sampleList(other);
     const found = select(list, queryOf(settings.filter, list, against), against);
     const rows = inReadingOrder(run);
-    const texts = await openTexts(run, settings.dataDir, io);
-    try {
-      const shown: Shown[] = [];
+    const shown: Shown[] = [];
+    await closing(await openTexts(run, settings.dataDir, io), async (texts) => {
       for (const selected of found.slice(0, settings.worst)) {
         shown.push({ list, ...selected, texts: await texts.read(present(rows[selected.at])) });
       }
-      const described = ({ name, source }: ReadRun) => ({ name, source });
-      const runs = { run: described(run), compare: other && described(other) };
-      const samples = shown.map(documentOfSample);
-      const document = documentOf(SAMPLES, { schema: 'awb.samples/1', ...runs, found: found.length, samples });
-      print(document, () => textOf(shown, found.length, lookOf(settings, io)), settings, io);
-      return EXIT.done;
-    } finally {
-      await texts.close();
-    }
+    });
+    const described = ({ name, source }: ReadRun) => ({ name, source });
+    const runs = { run: described(run), compare: other && described(other) };
+    const samples = shown.map(documentOfSample);
+    const document = documentOf(SAMPLES, { schema: 'awb.samples/1', ...runs, found: found.length, samples });
+    print(document, () => textOf(shown, found.length, lookOf(settings, io)), settings, io);
+    return EXIT.done;
   },
 });
 

@@ -1,5 +1,6 @@
 // Domains as people see them: in which order, and under which names; and how many rows of each were released.
 
+import { groupBy, type Some } from './groups.js';
 import { oneLine } from './printable.js';
 import { DOMAINS, type Domain } from './types.js';
 
@@ -19,6 +20,11 @@ export function domainName(domain: Domain): string {
 /** Sorts domains as tables list them: those of the published table in its order, others after them by name. */
 export function inTableOrder(a: Domain, b: Domain): number {
   return placeOf(a) - placeOf(b) || (a < b ? -1 : Number(a > b));
+}
+
+/** The items of each domain, the domains as tables list them. */
+export function inDomains<T extends { readonly domain: Domain }>(items: Iterable<T>): [Domain, Some<T>][] {
+  return [...groupBy(items, ({ domain }) => domain)].sort(([a], [b]) => inTableOrder(a, b));
 }
 
 /** Whether all seven published domains are among these (each once), so that there is an Overall. */

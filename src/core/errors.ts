@@ -70,6 +70,12 @@ export function codeOf(error: unknown): string | undefined {
   return isObject(error) && typeof error.code === 'string' ? error.code : undefined;
 }
 
+/** What the file system refused, as the error that its code makes; any other error comes back as it is. */
+export function refusedBy(error: unknown, told: (code: string) => UserError): unknown {
+  const code = codeOf(error);
+  return error instanceof UserError || code === undefined ? error : told(code);
+}
+
 /** What an error says, whatever was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
@@ -113,5 +119,15 @@ export async function closing<Open extends { close(): unknown }, T>(
     return await use(opened);
   } finally {
     await opened.close();
+  }
+}
+
+/** What `make` makes over something that is open; only where that fails it is closed. */
+export async function closingOnFailure<T>(opened: { close(): unknown }, make: () => Promise<T>): Promise<T> {
+  try {
+    return await make();
+  } catch (error) {
+    await opened.close();
+    throw error;
   }
 }

@@ -1,5 +1,7 @@
 // Lists and tables: items in groups, names of a table, quantiles.
 
+import { present } from './errors.js';
+
 /** One item or more. */
 export type Some<T> = readonly [T, ...T[]];
 
@@ -27,6 +29,11 @@ export function countBy<T>(items: Iterable<T>, keyOf: (item: T) => string = Stri
   return Object.fromEntries([...groupBy(items, keyOf)].map(([key, found]) => [key, found.length]));
 }
 
+/** The sum of what is said of each item. */
+export function sum<T>(items: readonly T[], of: (item: T) => number): number {
+  return items.reduce((total, item) => total + of(item), 0);
+}
+
 /** What both lists hold, as often as both hold it, in the order of the first. */
 export function common<T>(items: readonly T[], others: readonly T[]): T[] {
   const left = new Map<T, number>();
@@ -36,6 +43,16 @@ export function common<T>(items: readonly T[], others: readonly T[]): T[] {
     left.set(item, count - 1);
     return count > 0;
   });
+}
+
+/** Items by the numbers that are said of each: by the first of them, where those are equal by the second, and so on. */
+export function inOrderOf<T>(items: Iterable<T>, placesOf: (item: T) => readonly number[]): T[] {
+  return Array.from(items, (item) => ({ item, places: placesOf(item) }))
+    .sort((a, b) => {
+      const at = a.places.findIndex((place, index) => place !== b.places[index]);
+      return at < 0 ? 0 : present(a.places[at]) - present(b.places[at]);
+    })
+    .map(({ item }) => item);
 }
 
 // The names of a table, in the type that the table gives them.

@@ -168,8 +168,12 @@ export function withShownPaths(text: string, { cwd, typed = [] }: Place): string
 /** A text with this path replaced where it begins a word, not inside another path or an address. */
 function replaced(text: string, path: string, end: RegExp, by: string): string {
   if (!text.includes(path)) return text;
-  const escaped = path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-  return text.replace(new RegExp(`(?<![\\w.~\\\\/-])${escaped}${end.source}`, 'g'), () => by);
+  return text.replace(new RegExp(`(?<![\\w.~\\\\/-])${escaped(path)}${end.source}`, 'g'), () => by);
+}
+
+/** The source of a pattern that matches just this text. */
+export function escaped(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
 }
 
 // Figures in words.
@@ -231,6 +235,22 @@ export function grouped(count: number): string {
 export function bytesText(bytes: number): string {
   if (bytes < 1e6) return `${Math.ceil(bytes / 1e3)} kB`;
   return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
+}
+
+const UNITS = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+] as const;
+
+/** Seconds in at most two units: `45 s`, `7 min 12 s`, `2 h 5 min`. */
+export function duration(seconds: number): string {
+  const whole = Math.ceil(seconds);
+  const at = UNITS.findIndex(([, size]) => whole >= size);
+  const [unit, size] = UNITS[at] ?? ['s', 1];
+  const [next, part] = UNITS[at + 1] ?? ['s', 1];
+  const first = `${Math.floor(whole / size)} ${unit}`;
+  return size === 1 ? first : `${first} ${Math.floor((whole % size) / part)} ${next}`;
 }
 
 // Money in words: one rounding for all who tell what something costs.

@@ -1,6 +1,7 @@
 // Secrets taken out of text, as they are and as a server may write them: escaped, percent-encoded, in base64 or in hexadecimal.
 
 import { isObject } from './json.js';
+import { escaped } from './printable.js';
 
 /** A text without the secrets. */
 export type Redact = (text: string) => string;
@@ -174,7 +175,7 @@ function percentEncoded(character: string): string {
 function percentPattern(secret: string): RegExp {
   const characters = [...secret].map((character) => {
     const anyCase = percentEncoded(character).replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
-    return `(?:${character.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')}|${anyCase})`;
+    return `(?:${escaped(character)}|${anyCase})`;
   });
   return new RegExp(characters.join(''), 'g');
 }

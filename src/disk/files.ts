@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { badData, cannotWrite, codeOf, inputMissing, UserError } from '../core/errors.js';
+import { badData, cannotWrite, closing, codeOf, inputMissing, refusedBy } from '../core/errors.js';
 import { type JsonObject, parseObject } from '../core/json.js';
 
 /** Of a file, in order: text, or bytes, which are used before the next piece is asked for. */
@@ -96,7 +96,8 @@ export function placeOf(path: string, links = 0): string {
   }
 }
 
-async function unlessMissing<T>(found: Promise<T>): Promise<T | undefined> {
+/** What a promise brings; undefined where its file is not there. */
+export async function unlessMissing<T>(found: Promise<T>): Promise<T | undefined> {
   return found.catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
@@ -107,16 +108,14 @@ async function unlessMissing<T>(found: Promise<T>): Promise<T | undefined> {
 async function writeAside(path: string, mode: number | undefined, pieces: Pieces): Promise<WrittenFile> {
   // Made by us alone (`wx`): a link that someone has laid there is not followed.
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
-  const handle = await open(temporary, 'wx');
+  const opened = await open(temporary, 'wx');
   try {
-    let written: WrittenFile;
-    try {
+    const written = await closing(opened, async (handle) => {
       if (mode !== undefined) await handle.chmod(mode & 0o7777);
-      written = await writePieces(handle, pieces);
+      const found = await writePieces(handle, pieces);
       await handle.sync();
-    } finally {
-      await handle.close();
-    }
+      return found;
+    });
     await putInPlace(temporary, path);
     return written;
   } catch (error) {
@@ -126,12 +125,7 @@ async function writeAside(path: string, mode: number | undefined, pieces: Pieces
 }
 
 async function writeThrough(path: string, pieces: Pieces): Promise<WrittenFile> {
-  const handle = await open(path, 'w');
-  try {
-    return await writePieces(handle, pieces);
-  } finally {
-    await handle.close();
-  }
+  return closing(await open(path, 'w'), (handle) => writePieces(handle, pieces));
 }
 
 /** Writes pieces, and says what they came to. */
@@ -154,10 +148,7 @@ const CAUSES: Readonly<Record<string, string>> = {
 };
 
 export function writeError(name: string, error: unknown, remedy: string): unknown {
-  if (error instanceof UserError) return error;
-  const code = codeOf(error);
-  if (code === undefined) return error;
-  return cannotWrite(`cannot write ${name}: ${CAUSES[code] ?? code}; ${remedy}`);
+  return refusedBy(error, (code) => cannotWrite(`cannot write ${name}: ${CAUSES[code] ?? code}; ${remedy}`));
 }
 
 // Files and folders that outlast a crash: made, written and put in place so that a reader sees the old one or the new one.
@@ -234,18 +225,13 @@ export async function readJson(path: string): Promise<JsonObject | undefined> {
   const remedy = 'move it aside, or start over with --fresh';
   let text: string | undefined;
   try {
-    const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-    try {
-      if ((await handle.stat()).isFile()) text = await handle.readFile('utf8');
-    } finally {
-      await handle.close();
-    }
+    text = await closing(await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)), async (handle) =>
+      (await handle.stat()).isFile() ? handle.readFile('utf8') : undefined,
+    );
   } catch (error) {
-    const code = codeOf(error);
     // Under a path that leads through a file there is none either.
-    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    if (code === undefined) throw error;
-    throw inputMissing(`cannot read ${path} (${code}); ${remedy}`);
+    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return undefined;
+    throw refusedBy(error, (code) => inputMissing(`cannot read ${path} (${code}); ${remedy}`));
   }
   if (text === undefined) throw inputMissing(`${path} is no regular file; ${remedy}`);
   const value = parseObject(text);

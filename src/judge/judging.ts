@@ -9,7 +9,7 @@ import type { PredictedRow, PredictionFile, PredictionRef } from '../benchmark/p
 import { withMembers } from '../benchmark/row-text.js';
 import { isSuspicious, tricksIn } from '../benchmark/suspicion.js';
 import { estimateDocument } from '../core/document.js';
-import { badData, identityDiffers, inputMissing, UserError } from '../core/errors.js';
+import { badData, closing, identityDiffers, inputMissing, UserError } from '../core/errors.js';
 import { groupBy } from '../core/groups.js';
 import { differencesOf, fingerprintOf, type Identity, inHashOrder } from '../core/identity.js';
 import { JUDGEMENT_KEYS, judgementMembers } from '../core/judged-row.js';
@@ -304,14 +304,13 @@ export async function recheck(work: Judging, count: number, open: (path: string)
   const stored = await storedJudging(work);
   const judged = join(dir, `${stored.name}.jsonl`);
   const before = totalsOf((await readJudged(judged)).rows);
-  const predictions = await open(judged);
   const name = `${stored.name}${RECHECK}${new Date().toISOString().slice(0, 10)}`;
   const begun = { recheck: stored.manifest.fingerprint };
   const identity = (manifest: Manifest | undefined) => ({ ...judgeIdentity(work, manifest), ...begun });
   const opening = { kind: 'judge', dir, name, fresh, dryRun, identity, stateOf: judgementState, pricing } as const;
-  try {
+  return closing(await open(judged), (predictions) => {
     const sample = sampleOf(predictions.refs, [...before.keys()], count);
-    return await withRun(opening, (run) =>
+    return withRun(opening, (run) =>
       billOrAsk(judgeStage({ ...work, predictions }, run, sample, 1), async (result) => {
         const after = totalsOf(result.manifest.counts.ok > 0 ? (await readJudged(run.outputPath)).rows : []);
         const pairs = [...after].flatMap(([id, { points: b, cluster }]) => {
@@ -323,9 +322,7 @@ export async function recheck(work: Judging, count: number, open: (path: string)
         return result.exitCode;
       }),
     );
-  } finally {
-    await predictions.close();
-  }
+  });
 }
 
 /** What `pairs` of judgements, then and now, say of the judge: the document of `--json`, and the same for people. */

@@ -6,7 +6,7 @@ import { equalRuns } from '../core/difference-runs.js';
 import { badData, EXIT, UserError } from '../core/errors.js';
 import { FACTS_VERSION } from '../core/facts.js';
 import { FACTS_RECALL, QUOTES_FOUND, rated, unrated } from '../core/judgement.js';
-import { counted } from '../core/printable.js';
+import { counted, escaped } from '../core/printable.js';
 import { pythonStrip, readPrediction, withIndent, withoutMarker } from '../core/reply.js';
 import { type OptionalSlot, optionalSlots, type RubricPack, readTemplate, type TemplateSlot } from '../core/rubric.js';
 import { actionOf, earlierTurns, groundTruthOf, textsOf } from '../core/turn.js';
@@ -267,8 +267,7 @@ function namedSchemas(systemPrompt: string, action: string): Span[] {
 
 /** Where the action holds the name as a word of its own; -1 where it does not. */
 function placeOfName(action: string, name: string): number {
-  const literal = name.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
-  return action.search(new RegExp(`(?<![\\p{L}\\p{N}_-])${literal}(?![\\p{L}\\p{N}_-])`, 'u'));
+  return action.search(new RegExp(`(?<![\\p{L}\\p{N}_-])${escaped(name)}(?![\\p{L}\\p{N}_-])`, 'u'));
 }
 
 /** The smallest JSON object around a place. */

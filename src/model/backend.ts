@@ -1,5 +1,6 @@
 // Backends: what they are opened with, and the one over HTTP, which asks OpenAI-compatible endpoints or a server of this run alone.
 
+import { closing } from '../core/errors.js';
 import { isInteger, type JsonObject } from '../core/json.js';
 import type { Backend } from '../core/types.js';
 import { openContextWatch, type ServedContext } from './context.js';
@@ -106,17 +107,14 @@ export type ServerFacts = Awaited<ReturnType<typeof serverFacts>>[number];
 export function serverFacts(named: NamedEndpoints) {
   const { baseUrls, proxies, apiKey, model } = named;
   return Promise.all(
-    baseUrls.map(async (baseUrl, index) => {
-      const wire = new Wire(baseUrl, apiKey, proxies[index]);
-      try {
+    baseUrls.map((baseUrl, index) =>
+      closing(new Wire(baseUrl, apiKey, proxies[index]), async (wire) => {
         const { names, context } = await openModels(wire, model)();
         const name = names.find((one) => one === model) ?? (names.length === 1 ? names[0] : undefined);
         /** Some servers refuse a prompt that fits without its whole output budget. */
         const { tokens: contextTokens, refusesBudgets } = context ?? {};
         return { host: wire.address.host, model: name, contextTokens, refusesBudgets };
-      } finally {
-        await wire.close();
-      }
-    }),
+      }),
+    ),
   );
 }

@@ -1,8 +1,7 @@
 // What a model's context leaves: to a prompt, to a reply, and to the next request of a dialogue; and what is done where it is too little.
 
-import { inTableOrder } from '../core/domains.js';
+import { inDomains } from '../core/domains.js';
 import { throwIfStopped, UserError } from '../core/errors.js';
-import { groupBy } from '../core/groups.js';
 import { counted, grouped } from '../core/printable.js';
 import { CHARS_A_TOKEN, type Domain } from '../core/types.js';
 import type { Attempt } from './attempt.js';
@@ -174,7 +173,7 @@ export function fitNotice(
   if (longest === undefined) return undefined;
   const isBudget = context.refusesBudgets && !fitMaxTokens && maxTokens !== undefined;
   const beside = isBudget ? ` beside --max-tokens ${maxTokens}` : '';
-  const domains = [...groupBy(rows, ({ domain }) => domain)].sort(([a], [b]) => inTableOrder(a, b));
+  const domains = inDomains(rows);
   const counts = domains.map(([domain, found]) => `${domain} ${found.length}`).join(', ');
   const isFitting = isBudget && rows.some(({ tokens }) => tokens + LEAST_REPLY < context.tokens);
   const remedy = `${isFitting ? 'add --fit-max-tokens, or lower --max-tokens, or ' : ''}serve a longer context`;

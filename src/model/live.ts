@@ -1,6 +1,6 @@
 // Single questions, as many side by side as the endpoints take, each with its reply as it comes: for whoever acts in a world and waits.
 
-import { messageOf, UserError, unavailable } from '../core/errors.js';
+import { closingOnFailure, messageOf, UserError, unavailable } from '../core/errors.js';
 import {
   type Asking,
   type CallLog,
@@ -18,7 +18,7 @@ import { type Measured, type Room, roomFor } from './context.js';
 
 /** How one question is watched and ended. */
 export interface LiveHooks {
-  /** Ends it: what has come by then is given back. */
+  /** Ends it. */
   readonly signal: AbortSignal;
   /** Questions of one group go to one endpoint as long as it answers, so that its prefix cache hits. */
   readonly group?: string;
@@ -29,11 +29,8 @@ export interface LiveHooks {
 /** A failure; `stop` where no other question would fare better: its message has the remedy. */
 export type LiveFailure = ModelFailure & { readonly stop?: UserError };
 
-/** What a question came to; `interrupted` where its user has ended it, with what had come of the reply. */
-type LiveOutcome =
-  | ModelReply
-  | LiveFailure
-  | { readonly status: 'interrupted'; readonly content: string; readonly reasoning: string; readonly log: CallLog };
+/** What a question came to; `interrupted` where its user has ended it. */
+type LiveOutcome = ModelReply | LiveFailure | { readonly status: 'interrupted'; readonly log: CallLog };
 
 export type LiveModel = Awaited<ReturnType<typeof openLive>>;
 
@@ -43,24 +40,22 @@ export type LiveModel = Awaited<ReturnType<typeof openLive>>;
  */
 export async function openLive(named: NamedEndpoints, options: Omit<BackendOptions, 'keepGoing'>, context?: number) {
   const backend = await openEndpoints(named, { ...options, keepGoing: true });
-  const contexts = await backend.contexts().catch(async (error: unknown) => {
-    await backend.close();
-    throw error;
-  });
+  const contexts = await closingOnFailure(backend, () => backend.contexts());
   const contextTokens = context ?? Math.min(...contexts.map(({ tokens }) => tokens));
   const all = { chars: 0, promptTokens: 0 };
   const { own } = named;
   const askOne = async (request: ModelRequest, hooks: LiveHooks): Promise<LiveOutcome> => {
     const { signal, group = '', onText, onAgain } = hooks;
-    let partial = { content: '', reasoning: '' };
+    /** Characters of the reply that have come. */
+    let heard = 0;
     const asking: Asking = {
       make: async () => request,
       hear(piece, kind) {
-        partial[kind] += piece;
+        heard += piece.length;
         onText?.(piece, kind);
       },
       again(reason, waitMs) {
-        partial = { content: '', reasoning: '' };
+        heard = 0;
         onAgain?.(reason, waitMs);
       },
     };
@@ -83,9 +78,8 @@ export async function openLive(named: NamedEndpoints, options: Omit<BackendOptio
       return { status: 'failed', ...what, log, ...(stop instanceof UserError && { stop }) };
     }
     // What had come of the reply was generated.
-    const heard = partial.content.length + partial.reasoning.length;
     const uncounted = log.uncounted && { ...log.uncounted, received: log.uncounted.received + heard };
-    return { status: 'interrupted', ...partial, log: { ...log, ...(uncounted && { uncounted }) } };
+    return { status: 'interrupted', log: { ...log, ...(uncounted && { uncounted }) } };
   };
   return {
     /** What a question would take of the least context; undefined where none is known. `before` is one that it goes on from. */

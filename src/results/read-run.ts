@@ -23,7 +23,7 @@ import { aggregate } from '../stats/aggregate.js';
 import { calibrationOf } from '../stats/calibration/calibration.js';
 import { LEAST_COVERAGE, percent, shortDomains } from '../stats/coverage.js';
 import type { StoredCalibration } from '../store/runs.js';
-import { openExistingStore } from '../store/store.js';
+import { openExistingStore, withStore } from '../store/store.js';
 import { manifestCosts } from './costs.js';
 import type { KnownRun } from './databases.js';
 
@@ -176,16 +176,12 @@ export function trustIn(
 export function calibrationsIn(files: readonly string[], note: (text: string) => void, io: Io): StoredCalibration[] {
   const paths = [...new Set(files.map((file) => resolve(io.cwd, file)))].filter((path) => existsSync(path));
   return paths.flatMap((path) => {
-    let store: ReturnType<typeof openExistingStore> | undefined;
     try {
-      store = openExistingStore(path);
-      return store.calibrations();
+      return withStore(path, openExistingStore, (store) => store.calibrations());
     } catch (error) {
       if (!(error instanceof UserError)) throw error;
       note(`calibrations of judges are not taken from ${shownPath(path, io)}: ${error.message}`);
       return [];
-    } finally {
-      store?.close();
     }
   });
 }

@@ -4,7 +4,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { inTableOrder } from '../core/domains.js';
 import { codeOf, inputMissing } from '../core/errors.js';
-import { countBy, groupBy } from '../core/groups.js';
+import { countBy, groupBy, sum } from '../core/groups.js';
 import type { RunKind } from '../core/identity.js';
 import { predictionState } from '../infer/inferring.js';
 import { calibrationState, judgementState } from '../judge/asking.js';
@@ -171,18 +171,17 @@ function rateAt(now: number, made: readonly number[]): number | undefined {
 
 /** All runs together; dollars only where all of them are known, and the time until the slowest has ended. */
 export function sumOf(runs: readonly RunStatus[]) {
-  const sum = (count: (run: RunStatus) => number) => runs.reduce((all, run) => all + count(run), 0);
-  const rate = sum(({ rows_per_second: rate = 0 }) => rate);
+  const rate = sum(runs, ({ rows_per_second: rate = 0 }) => rate);
   const waits = runs.flatMap(({ seconds_left: wait }) => wait ?? []);
   return {
     runs: runs.length,
-    total: sum(({ total }) => total),
-    ok: sum(({ ok }) => ok),
-    failed: sum(({ failed }) => failed),
-    left: sum(({ left }) => left),
+    total: sum(runs, ({ total }) => total),
+    ok: sum(runs, ({ ok }) => ok),
+    failed: sum(runs, ({ failed }) => failed),
+    left: sum(runs, ({ left }) => left),
     rows_per_second: rate > 0 ? rate : undefined,
     seconds_left: waits.length > 0 ? Math.max(...waits) : undefined,
-    tokens: sum(({ tokens }) => tokens),
-    usd: runs.every(({ usd }) => usd !== undefined) ? sum(({ usd = 0 }) => usd) : undefined,
+    tokens: sum(runs, ({ tokens }) => tokens),
+    usd: runs.every(({ usd }) => usd !== undefined) ? sum(runs, ({ usd = 0 }) => usd) : undefined,
   };
 }

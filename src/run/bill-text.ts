@@ -4,11 +4,10 @@ import type { Price } from '../core/costs.js';
 import { domainName } from '../core/domains.js';
 import { EXIT, type ExitCode } from '../core/errors.js';
 import { asksWorldModel } from '../core/identity.js';
-import { counted, dollars, grouped, oneLine, printable } from '../core/printable.js';
+import { counted, dollars, duration, grouped, oneLine, printable } from '../core/printable.js';
 import type { Table } from '../core/table.js';
 import { type Look, lookOf, terminal, wrapped } from '../core/terminal.js';
 import { type Bill, type BillDocument, type Charges, chargedBill } from './bill.js';
-import { duration } from './progress.js';
 import type { Stage, StageJob } from './stage-contract.js';
 
 /**

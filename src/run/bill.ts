@@ -4,9 +4,9 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { costOf, type Price } from '../core/costs.js';
-import { inTableOrder } from '../core/domains.js';
+import { inDomains } from '../core/domains.js';
 import { inputMissing, present, throwIfStopped, UserError } from '../core/errors.js';
-import { groupBy, recordOf } from '../core/groups.js';
+import { recordOf, sum } from '../core/groups.js';
 import { asksWorldModel } from '../core/identity.js';
 import { shownPath } from '../core/printable.js';
 import { CHARS_A_TOKEN, charactersOf, type Domain, type Io, type Usage } from '../core/types.js';
@@ -95,9 +95,7 @@ export async function chargedBill<J extends StageJob>(stage: Stage<J>) {
     const found = stage.placeOf(job);
     if (found !== undefined) sized.push({ place: found.place, domain, tokens });
   }
-  const domains = [...groupBy(charges, (row) => row.domain)]
-    .sort(([a], [b]) => inTableOrder(a, b))
-    .map(([name, rows]) => ({ domain: name, ...sumOf(rows, price) }));
+  const domains = inDomains(charges).map(([name, rows]) => ({ domain: name, ...sumOf(rows, price) }));
   const total = sumOf(domains, price);
   const tooLong = overlong(sized, servers, settings);
   const cache = measuredCache(total, measured);
@@ -384,8 +382,4 @@ async function manifestsAt(path: string): Promise<string[]> {
   const manifests = /^(predictions|judged(\..*)?|calibration|likelihood)\.manifest\.json$/;
   const names = (await readdir(path)).filter((name) => manifests.test(name)).sort();
   return names.map((name) => join(path, name));
-}
-
-function sum<T>(items: readonly T[], of: (item: T) => number): number {
-  return items.reduce((total, item) => total + of(item), 0);
 }

@@ -2,7 +2,7 @@
 
 import { appendFileSync, closeSync, openSync, readFileSync, statSync, truncateSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { cannotCreate, codeOf, UserError } from '../core/errors.js';
+import { cannotCreate, codeOf, refusedBy, UserError } from '../core/errors.js';
 import { printable } from '../core/printable.js';
 import { keysIn, openRedaction } from '../core/redaction.js';
 import type { BackendStatus, Domain, Io } from '../core/types.js';
@@ -176,11 +176,8 @@ function openedFile(path: string, name: string): number {
     if (found?.isFile()) cutTornLine(path, name);
     return openSync(path, 'a', 0o666);
   } catch (error) {
-    const code = codeOf(error);
-    if (code === undefined) throw error;
-    throw cannotCreate(
-      `cannot open --events ${name} for writing (${code}); name a file in a folder that exists and can be written`,
-    );
+    const remedy = 'name a file in a folder that exists and can be written';
+    throw refusedBy(error, (code) => cannotCreate(`cannot open --events ${name} for writing (${code}); ${remedy}`));
   }
 }
 

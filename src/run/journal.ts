@@ -5,10 +5,10 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { devNull } from 'node:os';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { badData, closing, codeOf, EXIT, UserError } from '../core/errors.js';
+import { badData, closing, EXIT, refusedBy, UserError } from '../core/errors.js';
 import { isObject, parseObject } from '../core/json.js';
 import { counted } from '../core/printable.js';
-import { syncFolder } from '../disk/files.js';
+import { syncFolder, unlessMissing } from '../disk/files.js';
 import { Appender } from '../disk/group-commit.js';
 import { type Line, splitLines } from '../disk/lines.js';
 
@@ -155,16 +155,13 @@ async function openRegular(path: string, use?: 'writes'): Promise<FileHandle> {
   try {
     // 'a+' would ignore the position of writes. Without O_NONBLOCK (which Windows lacks) it would wait for a FIFO's other end.
     const flags = (use === undefined ? constants.O_RDONLY : constants.O_RDWR) | (constants.O_NONBLOCK ?? 0);
-    const handle = await open(path, flags).catch((error: unknown) => {
-      if (codeOf(error) !== 'ENOENT') throw error;
-    });
+    const handle = await unlessMissing(open(path, flags));
     if (!handle) return await (use === undefined ? open(devNull, 'r') : open(path, 'wx+'));
     if ((await handle.stat()).isFile()) return handle;
     await handle.close();
   } catch (error) {
-    const code = codeOf(error);
-    if (code === undefined) throw error;
-    throw new UserError(`cannot open the journal ${path} (${code}); mend its permissions${remedy}`, exitCode);
+    const told = (code: string) => `cannot open the journal ${path} (${code}); mend its permissions${remedy}`;
+    throw refusedBy(error, (code) => new UserError(told(code), exitCode));
   }
   throw new UserError(`${path} is not a regular file, and a journal has to be one; move it away${remedy}`, exitCode);
 }

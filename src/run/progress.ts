@@ -2,7 +2,7 @@
 
 import { domainName, inTableOrder } from '../core/domains.js';
 import { present } from '../core/errors.js';
-import { counted, oneLine, printable, shortened, widthOf } from '../core/printable.js';
+import { counted, duration, oneLine, printable, shortened, widthOf } from '../core/printable.js';
 import { barLines, bold, dim, hasBlocks, withRedFailures, wrapped } from '../core/terminal.js';
 import type { BackendStatus, Domain, Io, TextSink } from '../core/types.js';
 
@@ -158,22 +158,6 @@ function paceParts(tally: Tally): string[] {
     tally.options.spending?.(),
     rows > 0 && done < total && `about ${duration((total - done) / rows)} left`,
   ].filter((part) => typeof part === 'string');
-}
-
-const UNITS = [
-  ['d', 86_400],
-  ['h', 3_600],
-  ['min', 60],
-] as const;
-
-/** Seconds in at most two units: `45 s`, `7 min 12 s`, `2 h 5 min`. */
-export function duration(seconds: number): string {
-  const whole = Math.ceil(seconds);
-  const at = UNITS.findIndex(([, size]) => whole >= size);
-  const [unit, size] = UNITS[at] ?? ['s', 1];
-  const [next, part] = UNITS[at + 1] ?? ['s', 1];
-  const first = `${Math.floor(whole / size)} ${unit}`;
-  return size === 1 ? first : `${first} ${Math.floor((whole % size) / part)} ${next}`;
 }
 
 function backendLines(tally: Tally, columns: number): string[] {

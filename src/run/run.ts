@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { callsIn, isUncounted, type Price } from '../core/costs.js';
-import { cannotCreate, codeOf } from '../core/errors.js';
+import { cannotCreate, closingOnFailure, codeOf } from '../core/errors.js';
 import { asksWorldModel, type Identity, requireSameIdentity } from '../core/identity.js';
 import { isObject } from '../core/json.js';
 import type { Usage } from '../core/types.js';
@@ -80,7 +80,7 @@ export async function openRun(options: {
     await journal?.close();
     release?.();
   };
-  try {
+  return closingOnFailure({ close }, async () => {
     if (!dryRun) for (const path of whole) await clearRemains(path);
     if (!dryRun && fresh) await setAside(dir, [...whole, journalPath]);
     const found = fresh ? undefined : await readManifest(manifestPath);
@@ -136,10 +136,7 @@ export async function openRun(options: {
       models: new Map((stored?.models ?? []).map((model) => [String(model.sha256), model])),
       close,
     };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  });
 }
 
 /** What an earlier session's record adds to what was spent. */

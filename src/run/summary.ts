@@ -1,12 +1,11 @@
 // The last words of infer and judge: counts, flags, tokens, time and what to type next.
 
 import { join } from 'node:path';
-import { counted, grouped, printable, shellLine, shownPath, withShownPaths } from '../core/printable.js';
+import { counted, duration, grouped, printable, shellLine, shownPath, withShownPaths } from '../core/printable.js';
 import type { BatchReport, Io, Usage } from '../core/types.js';
 import { programName } from '../settings/command.js';
 import { type Spending, spendingOf, spendingText } from './budget.js';
 import type { BudgetSettings } from './options.js';
-import { duration } from './progress.js';
 import { sameCommand, wayOn } from './session.js';
 import type { StageResult } from './stage.js';
 

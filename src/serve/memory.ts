@@ -6,6 +6,7 @@ import { createReadStream, readFileSync } from 'node:fs';
 import { readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { badData, inputMissing, UserError, unavailable } from '../core/errors.js';
+import { sum } from '../core/groups.js';
 import { counted, grouped } from '../core/printable.js';
 import { makeFolders, replaceFile } from '../disk/files.js';
 import { type Gpu, gpuCodeHint, type LlamaCpp, lineOf, startLlama } from './inner-calls.js';
@@ -106,8 +107,8 @@ export function costsOf(memory: ModelMemory, settings: PlanSettings) {
     // Saved recurrent states are always on the host.
     checkpoints: { gpu: 0, host: checkpointBytes },
   };
-  const sum = (of: keyof MemoryUse) => Object.values(costs).reduce((total, use) => total + use[of], 0);
-  return { ...costs, total: { gpu: sum('gpu'), host: sum('host') } };
+  const uses = Object.values(costs);
+  return { ...costs, total: { gpu: sum(uses, ({ gpu }) => gpu), host: sum(uses, ({ host }) => host) } };
 }
 
 /** Left free for the driver, and for what else runs: half a GiB, and less where there is little. */

@@ -5,7 +5,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Dataset, openDataset, type RowRef } from '../benchmark/dataset.js';
 import { addUsage, callsCounted, type Price } from '../core/costs.js';
-import { badData, codeOf, inputMissing, messageOf, nearest, UserError } from '../core/errors.js';
+import { badData, closingOnFailure, codeOf, inputMissing, messageOf, nearest, UserError } from '../core/errors.js';
 import { oneLine } from '../core/printable.js';
 import { unknownName } from '../core/schema.js';
 import { type CallLog, charactersOf, type Io, type ModelRequest, type Usage } from '../core/types.js';
@@ -60,7 +60,7 @@ export async function openSimulation(
   const close = async () => {
     for (const one of closers.splice(0).reverse()) await one();
   };
-  try {
+  return closingOnFailure({ close }, async () => {
     const pricing = await openPricing(target, settings, io);
     const asked = await openPaid(target, pricing, { ...settings, ...LIVE }, budget, onNotice);
     closers.push(() => asked.close());
@@ -98,10 +98,7 @@ export async function openSimulation(
       budget,
       close,
     };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  });
 }
 
 /** What the calls of one model or of several may cost, and have cost, together. */

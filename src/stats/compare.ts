@@ -2,7 +2,7 @@
 
 import { type Comparison, type Difference, FIGURES, type Figure, type MovedRow } from '../core/comparison.js';
 import { coversBenchmark, domainsOfMean, inTableOrder, isPublished } from '../core/domains.js';
-import { heldIn, recordOf } from '../core/groups.js';
+import { heldIn, recordOf, sum } from '../core/groups.js';
 import { countedPoints } from '../core/points.js';
 import { counted } from '../core/printable.js';
 import type { Domain, Estimate, JudgedRow } from '../core/types.js';
@@ -142,16 +142,15 @@ function differenceOf(rows: readonly Compared[], figure: Figure, drawing: Resamp
 }
 
 function meanOfDifferences(found: readonly Difference[]): Difference {
-  const sum = (count: (difference: Difference) => number) => found.reduce((total, one) => total + count(one), 0);
   const splits = found.flatMap((one) => one.split ?? []);
   const fixed = found.flatMap((one) => one.onTheseRows ?? []);
   return {
     difference: meanOfEstimates(found.map((one) => one.difference)),
     base: mean(found.map((one) => one.base)),
     candidate: mean(found.map((one) => one.candidate)),
-    wins: sum((one) => one.wins),
-    ties: sum((one) => one.ties),
-    losses: sum((one) => one.losses),
+    wins: sum(found, (one) => one.wins),
+    ties: sum(found, (one) => one.ties),
+    losses: sum(found, (one) => one.losses),
     split: splits.length < found.length ? undefined : meanOfSplits(splits),
     onTheseRows: fixed.length < found.length ? undefined : meanOfEstimates(fixed),
   };

@@ -1,8 +1,8 @@
 // The card of a rollout: its curves by step and by distance, and its drift beside a teacher-forced run; every step is placed by its own rows.
 
-import { domainsOfMean, inTableOrder } from '../core/domains.js';
+import { domainsOfMean, inDomains } from '../core/domains.js';
 import { present } from '../core/errors.js';
-import { groupBy } from '../core/groups.js';
+import { groupBy, sum } from '../core/groups.js';
 import { countedPoints } from '../core/points.js';
 import { rowId } from '../core/row-id.js';
 import { type Domain, type Estimate, type JudgedRow, LEAST_CLUSTERS, type RolloutStep } from '../core/types.js';
@@ -52,14 +52,10 @@ export function rolloutCard(rows: readonly JudgedRow[], figure: RolloutFigure, f
     measure: figure.measure,
     /** True turns in front of the rollouts: one number, unless the file holds several rollouts. */
     starts: [...new Set(stepped.map(({ rollout }) => rollout.from))].sort((a, b) => a - b),
-    domains: byDomain(stepped).map(([domain, own]) => ({ domain, ...rolloutPart(own, figure, partners) })),
+    domains: inDomains(stepped).map(([domain, own]) => ({ domain, ...rolloutPart(own, figure, partners) })),
     all: rolloutPart(stepped, figure, partners),
     drift: partners && driftCard(stepped, partners, figure),
   };
-}
-
-function byDomain(rows: readonly SteppedRow[]) {
-  return [...groupBy(rows, ({ domain }) => domain)].sort(([a], [b]) => inTableOrder(a, b));
 }
 
 /** Fewest rows of a bin, and most bins of a curve. */
@@ -145,7 +141,7 @@ function rangesOf(placed: readonly { readonly place: number; readonly cluster: s
 /** The drift of a rollout beside a teacher-forced run. */
 export function driftCard(rows: readonly SteppedRow[], partners: Partners, figure: RolloutFigure) {
   const isOffScript = rows.some((row) => !isOnScript(row));
-  const domains = byDomain(rows).map(([domain, own]) => ({
+  const domains = inDomains(rows).map(([domain, own]) => ({
     domain,
     all: driftOf(pairsOf(own, partners, figure)),
     onScript: isOffScript ? driftOf(pairsOf(own.filter(isOnScript), partners, figure)) : undefined,
@@ -274,8 +270,4 @@ function rowsToSlopes(squares: number, spread: number, freedom: number, sizes: r
   const slopes = (freedom * spread - whole * squares) / determinant;
   if (determinant <= 0 || !(slopes > 0)) return { rows: 1, slopes: 0 };
   return rows > 0 ? { rows, slopes } : { rows: 0, slopes: 1 };
-}
-
-function sum<T>(items: readonly T[], of: (item: T) => number): number {
-  return items.reduce((total, item) => total + of(item), 0);
 }

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { COUNT, ESTIMATE, estimateDocument, keyed } from '../core/document.js';
-import { domainsOfMean, inTableOrder } from '../core/domains.js';
+import { domainsOfMean, inDomains, inTableOrder } from '../core/domains.js';
 import { countBy, groupBy, keysOf, recordOf, type Some } from '../core/groups.js';
 import { SCENARIO_MEASURES, type ScenarioMeasure, type ScenarioRow } from '../core/scenario-row.js';
 import type { Domain, Estimate } from '../core/types.js';
@@ -40,7 +40,7 @@ export type ScenarioFigures = z.infer<typeof SCENARIOS>;
  * Scenarios come by their domain, and then by name.
  */
 export function scenarioFigures(rows: readonly ScenarioRow[]): ScenarioFigures {
-  const byDomain = domainsIn(rows).map(([domain, own]) => ({ domain, own, figures: figuresOf(own) }));
+  const byDomain = inDomains(rows).map(([domain, own]) => ({ domain, own, figures: figuresOf(own) }));
   const behind = domainsOfMean(byDomain.map(({ domain }) => domain));
   const byScenario = [...groupBy(rows, ({ scenario }) => scenario)].sort(
     ([a, own], [b, others]) => inTableOrder(firstDomain(own), firstDomain(others)) || (a < b ? -1 : 1),
@@ -52,15 +52,11 @@ export function scenarioFigures(rows: readonly ScenarioRow[]): ScenarioFigures {
     domains: Object.fromEntries(byDomain.map(({ domain, own, figures }) => [domain, partOf(own, figures)])),
     scenarios: Object.fromEntries(
       byScenario.map(([scenario, own]) => {
-        const domains = domainsIn(own).map(([domain, both]) => [domain, partOf(both, figuresOf(both))] as const);
+        const domains = inDomains(own).map(([domain, both]) => [domain, partOf(both, figuresOf(both))] as const);
         return [scenario, { ...partOf(own, figuresOf(own)), domains: Object.fromEntries(domains) }];
       }),
     ),
   };
-}
-
-function domainsIn(rows: readonly ScenarioRow[]): [Domain, Some<ScenarioRow>][] {
-  return [...groupBy(rows, ({ domain }) => domain)].sort(([a], [b]) => inTableOrder(a, b));
 }
 
 /** Of the domains of these rows, the one that tables list first. */

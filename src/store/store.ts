@@ -21,13 +21,10 @@ import { hasSchema, makeSchema } from './schema.js';
 /** A file open for reading. Its methods throw a UserError (65) where it is damaged. */
 export type StoreReader = ReturnType<typeof reader>;
 
-/** A file open for writing, too. Its methods throw a UserError (74, 65) where it cannot be written or is damaged. */
-type Store = ReturnType<typeof openStore>;
-
 const BUSY_MS = 5000;
 
 /**
- * Opens the SQLite file, creating it where it is not there.
+ * Opens the SQLite file for reading and writing, and creates it where it is not there. Its methods throw a UserError (74, 65) where the file cannot be written or is damaged.
  * @param busyMs how long to wait, in milliseconds, for another process that is writing.
  * @throws UserError: 74 where it cannot be written, 65 where it is not a database of this program and this version of the schema.
  */
@@ -49,7 +46,11 @@ export function openStoreToChange(path: string, busyMs = BUSY_MS) {
 }
 
 /** Does something with a file that one of the above opens, and closes it. */
-export function withStore<T>(path: string, open: (path: string) => Store, action: (store: Store) => T): T {
+export function withStore<Opened extends { close(): void }, T>(
+  path: string,
+  open: (path: string) => Opened,
+  action: (store: Opened) => T,
+): T {
   const store = open(path);
   try {
     return action(store);

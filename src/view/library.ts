@@ -16,7 +16,7 @@ import { type Readings, type RunStatus, readStatuses } from '../results/status.j
 import { madeWith } from '../run/made-with.js';
 import { readManifest } from '../run/manifest.js';
 import type { StoredCalibration } from '../store/runs.js';
-import { openExistingStore } from '../store/store.js';
+import { openExistingStore, withStore } from '../store/store.js';
 import { compareDocument } from './compare-document.js';
 import type {
   DocumentName,
@@ -363,14 +363,11 @@ async function listedEpisodes(path: string, io: Io): Promise<Source['episodes'][
 }
 
 function readDatabase(path: string, io: Io): Source {
-  const store = openExistingStore(path);
-  try {
+  return withStore(path, openExistingStore, (store) => {
     const db = shownPath(path, io);
     const stored = store.runs().map((run) => ({ run, db, path }));
     return { ...NOTHING, stored, calibrations: store.calibrations() };
-  } finally {
-    store.close();
-  }
+  });
 }
 
 function storedRun(one: StoredPlace, calibrations: readonly StoredCalibration[], options: LibraryOptions): ViewedRun {
@@ -380,15 +377,11 @@ function storedRun(one: StoredPlace, calibrations: readonly StoredCalibration[],
     listed: listedRun(storedSummary({ ...one, calibrations }, manifest), judgedAt(one.run)),
     source: one.run.source,
     async open() {
-      if (opened !== undefined) return opened;
-      const store = openExistingStore(one.path);
-      try {
+      opened ??= withStore(one.path, openExistingStore, (store) => {
         const run = readStoredRun({ ...one, store, calibrations }, manifest);
-        opened = openRun(run, { ...options, spent: store.spent(one.run.id) });
-        return opened;
-      } finally {
-        store.close();
-      }
+        return openRun(run, { ...options, spent: store.spent(one.run.id) });
+      });
+      return opened;
     },
   };
 }

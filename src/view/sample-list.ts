@@ -1,6 +1,7 @@
 // The samples of a run as a list shows them, without their texts.
 
 import { domainName } from '../core/domains.js';
+import { inOrderOf } from '../core/groups.js';
 import { countedPoints, isRated } from '../core/points.js';
 import { oneLine } from '../core/printable.js';
 import { rowIdOf } from '../core/row-id.js';
@@ -59,13 +60,10 @@ export function sampleList(run: ReadRun, ref = refOf(run)): SampleList {
 export function inReadingOrder({ rows, card }: Pick<ReadRun, 'rows' | 'card'>): JudgedRow[] {
   const domains = new Map(card.domains.map(({ domain }, place) => [domain, place]));
   const trajectories = new Map([...new Set(rows.map((row) => row.trajectory))].map((hash, place) => [hash, place]));
-  const placed = rows.map((row) => {
+  return inOrderOf(rows, (row) => {
     const places = [domains.get(row.domain) ?? 0, trajectories.get(row.trajectory) ?? 0];
-    return { row, places: [...places, row.turnIdx, row.repeat, row.index] };
+    return [...places, row.turnIdx, row.repeat, row.index];
   });
-  const differenceOf = (a: readonly number[], b: readonly number[]) =>
-    a.map((place, at) => place - (b[at] ?? 0)).find((difference) => difference !== 0) ?? 0;
-  return placed.sort((a, b) => differenceOf(a.places, b.places)).map(({ row }) => row);
 }
 
 /** The figures of each sample: ratings, or measures where nothing was rated. */

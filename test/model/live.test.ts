@@ -70,7 +70,7 @@ describe('a live call', () => {
     expect(server.requests[0]?.body).toMatchObject({ model: 'wm', stream: true, seed: 5, messages: MESSAGES });
   });
 
-  test('that its user ends gives back what had come, and charges for it', async () => {
+  test('that its user ends charges for what had come', async () => {
     const server = await serve([{ deltas: [{ reasoning: 'mm' }, { content: 'half a' }], ending: 'stall' }]);
     const { ask, heard } = await open([server.url]);
     const end = new AbortController();
@@ -79,8 +79,6 @@ describe('a live call', () => {
     end.abort();
     expect(await asked).toMatchObject({
       status: 'interrupted',
-      content: 'half a',
-      reasoning: 'mm',
       log: { attempts: 1, uncounted: { sent: 'what happens?'.length, received: 8 } },
     });
     await until(() => server.inFlight === 0);
@@ -95,7 +93,7 @@ describe('a live call', () => {
     const alone = new AbortController();
     const waiting = ask({ signal: alone.signal });
     alone.abort();
-    expect(await waiting).toMatchObject({ status: 'interrupted', content: '', log: { attempts: 0 } });
+    expect(await waiting).toMatchObject({ status: 'interrupted', log: { attempts: 0 } });
     expect(server.count).toBe(2);
     end.abort();
     expect((await Promise.all(running)).map(({ status }) => status)).toEqual(['interrupted', 'interrupted']);

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
 import { open, rename, rm, stat, statfs } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { badData, cannotWrite, EXIT, UserError } from '../../core/errors.js';
+import { badData, cannotWrite, closing, EXIT, UserError } from '../../core/errors.js';
 import { printable } from '../../core/printable.js';
 import { makeFolders } from '../../disk/files.js';
 import { lockFile } from '../../disk/lock.js';
@@ -98,9 +98,9 @@ async function transferFile(repository: Repository, file: RepositoryFile, target
   await onDisk(path, makeFolders(dirname(target)));
   // Like 'a', but follows no link that somebody has laid there.
   const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW = 0 } = constants;
-  const handle = await onDisk(path, open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW));
+  const opened = await onDisk(path, open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW));
   let digest = new Digest(file.bytes);
-  try {
+  await closing(opened, async (handle) => {
     if ((await handle.stat()).size > file.bytes) await handle.truncate(0);
     await readInto(digest, path, repository.signal, () => report('checking', digest.bytes));
     await repository.retry(async (progressed) => {
@@ -137,9 +137,7 @@ async function transferFile(repository: Repository, file: RepositoryFile, target
     });
     // Everything is on the disk, not only on its way there.
     await onDisk(path, handle.sync());
-  } finally {
-    await handle.close();
-  }
+  });
   const found = digest.finish();
   if (!isSame(found, file)) {
     const hash = file.sha256 === undefined ? `name ${found.gitOid} in git` : `SHA-256 ${found.sha256}`;

@@ -6,7 +6,15 @@ import { z } from 'zod';
 import { type Dataset, openDataset, type RowRef } from '../../benchmark/dataset.js';
 import { openPredictions, type PredictionFile } from '../../benchmark/predictions.js';
 import { chooseRows, inInputOrder } from '../../benchmark/selection.js';
-import { badData, cannotWrite, codeOf, identityDiffers, throwIfStopped, UserError } from '../../core/errors.js';
+import {
+  badData,
+  cannotWrite,
+  closing,
+  codeOf,
+  identityDiffers,
+  throwIfStopped,
+  UserError,
+} from '../../core/errors.js';
 import { countBy } from '../../core/groups.js';
 import { asObject, type JsonObject } from '../../core/json.js';
 import { isUnasked } from '../../core/judgement.js';
@@ -22,10 +30,11 @@ import { isDoneTurn, rolloutOutput, type TurnJob, turnJobsOf } from '../../infer
 import { isDone, judgementState } from '../../judge/asking.js';
 import { absentFrom, type JudgeJob, judgeOutput } from '../../judge/judging.js';
 import { asSeen } from '../../judge/opening.js';
+import { withRun } from '../../run/command.js';
 import type { JournalRecord } from '../../run/journal.js';
 import { madeWith } from '../../run/made-with.js';
 import { type Manifest, readManifest, writeManifest } from '../../run/manifest.js';
-import { lockRun, openRun, pathsOf, type RowState, type Run, stampKeyOf } from '../../run/run.js';
+import { lockRun, pathsOf, type RowState, type Run, stampKeyOf } from '../../run/run.js';
 import { concludeRun } from '../../run/stage.js';
 import { type StageJob, type StageOutput, summaryOf } from '../../run/stage-contract.js';
 import { type OptionTable, option, type Settings } from '../../settings/command.js';
@@ -127,8 +136,7 @@ export async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io
     const { dataset } = isLean ? await dataAt(whole.manifest?.data.dir) : {};
     const most = mostOf(begun.map((part) => settingsIn(part.manifest)));
     const file = await openPredictions(whole.path, dataset, io.stop);
-    const predictions = await asSeen(file, whole.path, most, io.stop);
-    try {
+    return closing(await asSeen(file, whole.path, most, io.stop), async (predictions) => {
       const begunAs = mergedManifest(joining.parts, identity);
       const manifest = {
         ...begunAs,
@@ -137,10 +145,8 @@ export async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io
         data: { predictions: whole.place, rows: predictions.refs.length },
         predictions: whole.manifest,
       };
-      return await joinRun(joining, manifest, mergedJudging(manifest, most, predictions));
-    } finally {
-      await predictions.close();
-    }
+      return joinRun(joining, manifest, mergedJudging(manifest, most, predictions));
+    });
   }
 
   /**
@@ -182,15 +188,15 @@ export async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io
     const remedy = 'nothing was merged; make room, and run the same command again';
     await replaceFile(paths.journalPath, join.lines(), { remedy });
     await writeManifest(paths.manifestPath, begunAs);
-    const run = await openRun({
+    const opening = {
       ...{ kind: begunAs.kind, dir: aside, name, fresh: false },
       // For reading alone: the folder that counts is locked already.
       dryRun: true,
       identity: () => begunAs.identity,
       stateOf: kind.stateOf,
       pricing: () => begunAs.price,
-    });
-    try {
+    };
+    return withRun(opening, async (run) => {
       const output: StageOutput<J> = { io, run, manifest: begunAs, ...(await kind.outputOf(run)) };
       const { manifest, reasons } = await concludeRun(output);
       const lost = output.rows.filter((job) => summaryOf(output, job) === undefined);
@@ -204,9 +210,7 @@ export async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io
         /** Judgements of predictions that are not there. */
         astray,
       };
-    } finally {
-      await run.close();
-    }
+    });
   }
 }
 

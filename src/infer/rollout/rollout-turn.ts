@@ -3,6 +3,7 @@
 
 import { specificTokens } from '../../benchmark/specific-tokens.js';
 import { isObject, parseJson, parseObject } from '../../core/json.js';
+import { escaped } from '../../core/printable.js';
 import { OBSERVATION_MARKER, withoutMarker } from '../../core/reply.js';
 import { actionHeadingAt, promptOf, requestIn, withoutRequest } from '../../core/turn.js';
 import type { Domain, Sample } from '../../core/types.js';
@@ -186,9 +187,8 @@ function tokenReference(text: string) {
 
 /** Whether a text has these words, and not as a part of longer ones. */
 function wholeWord(words: string): (text: string) => boolean {
-  const escaped = words.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
   const [begins, ends] = [/^\w/.test(words) ? '(?<!\\w)' : '', /\w$/.test(words) ? '(?!\\w)' : ''];
-  const pattern = new RegExp(`${begins}${escaped}${ends}`);
+  const pattern = new RegExp(`${begins}${escaped(words)}${ends}`);
   return (text) => pattern.test(text);
 }
 

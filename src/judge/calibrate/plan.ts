@@ -6,7 +6,7 @@ import { donorsOf } from '../../benchmark/baselines.js';
 import type { Dataset, RowRef } from '../../benchmark/dataset.js';
 import { LEAST_TRAJECTORIES } from '../../core/calibration.js';
 import { present, UserError } from '../../core/errors.js';
-import { groupBy } from '../../core/groups.js';
+import { groupBy, inOrderOf } from '../../core/groups.js';
 import { counted } from '../../core/printable.js';
 import { randomOf } from '../../core/random.js';
 import { rowId } from '../../core/row-id.js';
@@ -134,17 +134,12 @@ async function jobsOf(row: RowRef, predictions: MadePredictions, { variants, jud
 /** Domain by domain in the order of the data, since a domain's rows share the judge's prompt; within it trajectory by trajectory. */
 function inOrder(rows: readonly RowRef[], taken: readonly CalibrationJob[][]): CalibrationJob[] {
   const domains = [...new Set(rows.map(({ domain }) => domain))];
-  const places = new Map(domains.map((domain, at) => [domain, at]));
-  const placeOf = ({ domain }: RowRef) => places.get(domain) ?? 0;
-  return [...groupBy(taken.flat(), ({ row }) => row)]
-    .sort(
-      ([a], [b]) =>
-        placeOf(a) - placeOf(b) ||
-        a.trajectoryNumber - b.trajectoryNumber ||
-        a.turnIdx - b.turnIdx ||
-        a.position - b.position,
-    )
-    .flatMap(([, jobs]) => jobs);
+  return inOrderOf(taken.flat(), ({ row }) => [
+    domains.indexOf(row.domain),
+    row.trajectoryNumber,
+    row.turnIdx,
+    row.position,
+  ]);
 }
 
 /** What is judged, and what the planned rows are too few for, a sentence each. */

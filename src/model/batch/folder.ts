@@ -6,7 +6,7 @@ import { createReadStream } from 'node:fs';
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { badData, cannotWrite, codeOf, inputMissing, present, throwIfStopped, UserError } from '../../core/errors.js';
+import { badData, cannotWrite, codeOf, inputMissing, present, refusedBy, throwIfStopped } from '../../core/errors.js';
 import { asObject, isInteger, isObject, type JsonObject, parseObject } from '../../core/json.js';
 import { counted, oneLine } from '../../core/printable.js';
 import { bytesAt, type Place, replaceFile, sha256Of } from '../../disk/files.js';
@@ -120,16 +120,13 @@ export function resultsToFetch({ isEnded, outputFileId, errorFileId, outputs, er
 
 /** What the disk refused while `path` was written, as a UserError (74); other errors come back as they are. */
 export function unwritable(path: string, error: unknown): unknown {
-  const code = codeOf(error);
-  if (error instanceof UserError || code === undefined) return error;
-  return cannotWrite(`cannot write ${path} (${code}); ${REMEDY}`);
+  return refusedBy(error, (code) => cannotWrite(`cannot write ${path} (${code}); ${REMEDY}`));
 }
 
 /** What the disk refused while `path` was read, as a UserError (66); other errors come back as they are. */
 function unreadable(path: string, error: unknown): unknown {
-  const code = codeOf(error);
-  if (error instanceof UserError || code === undefined) return error;
-  return inputMissing(`cannot read ${path} (${code}); mend its rights, or take another folder`);
+  const remedy = 'mend its rights, or take another folder';
+  return refusedBy(error, (code) => inputMissing(`cannot read ${path} (${code}); ${remedy}`));
 }
 
 /** Longer ids of jobs are hashed, so that a whole id has 64 characters at most. */

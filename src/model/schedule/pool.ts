@@ -3,6 +3,7 @@
 import { setMaxListeners } from 'node:events';
 import { callsCounted, costOfBoth } from '../../core/costs.js';
 import { present } from '../../core/errors.js';
+import { sum } from '../../core/groups.js';
 import { type Asking, type Backend, charactersOf, type ModelOutcome, type ModelRequest } from '../../core/types.js';
 import { type AttemptFailure, costOfTry, type Hear, INTERRUPTED, TRIED_AGAIN } from '../attempt.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
@@ -90,13 +91,12 @@ class Pool implements Backend {
   /** What progress shows of all endpoints together. */
   status() {
     const lanes = this.#lanes;
-    const sum = (of: (lane: Lane) => number) => lanes.reduce((total, lane) => total + of(lane), 0);
-    const paced = sum((lane) => lane.paced.size);
+    const paced = sum(lanes, (lane) => lane.paced.size);
     const [last] = lanes.flatMap(({ latestFailure = [] }) => latestFailure).sort((a, b) => b.at - a.at);
     return {
-      inFlight: sum((lane) => lane.calls.size) - paced,
+      inFlight: sum(lanes, (lane) => lane.calls.size) - paced,
       ...(paced > 0 && { paced }),
-      limit: sum((lane) => (lane.isRelieved ? 0 : lane.limit)),
+      limit: sum(lanes, (lane) => (lane.isRelieved ? 0 : lane.limit)),
       pausedMs: Math.max(0, ...lanes.map((lane) => (lane.isRelieved ? 0 : lane.pauseMs))),
       ...(last !== undefined && { failure: { text: `${last.host}: ${last.reason}`, agoMs: this.#now - last.at } }),
       outages: lanes.flatMap((lane) => lane.outage()),

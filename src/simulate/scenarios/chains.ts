@@ -4,7 +4,7 @@
 
 import type { Dataset, RowRef } from '../../benchmark/dataset.js';
 import { present, throwIfStopped, UserError } from '../../core/errors.js';
-import { groupBy } from '../../core/groups.js';
+import { groupBy, inOrderOf } from '../../core/groups.js';
 import { inHashOrder } from '../../core/identity.js';
 import type { JsonObject } from '../../core/json.js';
 import { judgementMembers } from '../../core/judged-row.js';
@@ -180,12 +180,7 @@ function inOrder(rows: readonly RowRef[], scenarios: readonly Scenario[], taken:
     return [domains.indexOf(domain), row.trajectoryNumber, layer, row.turnIdx, row.position, number];
   };
   const chains = new Set(taken.flatMap((chain) => [present(chain.twin), chain]));
-  return Array.from(chains, (chain) => ({ chain, place: placeOf(chain) }))
-    .sort((a, b) => {
-      const at = a.place.findIndex((number, index) => number !== b.place[index]);
-      return at < 0 ? 0 : present(a.place[at]) - present(b.place[at]);
-    })
-    .flatMap(({ chain }) => jobsOf(chain));
+  return inOrderOf(chains, placeOf).flatMap(jobsOf);
 }
 
 /**

@@ -6,6 +6,7 @@ import { RE2JS, RE2JSException } from 're2js';
 import { z } from 'zod';
 import { messageOf } from '../../core/errors.js';
 import { isContainer, isObject, parseJson } from '../../core/json.js';
+import { escaped } from '../../core/printable.js';
 import { keysError, mapping, oneOf } from '../../core/schema.js';
 
 export interface Pattern {
@@ -113,9 +114,6 @@ export function filled<T>(value: T, values: Groups): T {
 export function withSlots(text: string, values: Groups, put: (value: string) => string = (value) => value): string {
   return text.replace(SLOT, (slot, name: string) => (Object.hasOwn(values, name) ? put(values[name] ?? '') : slot));
 }
-
-/** The source of a pattern in which a text stands for itself. */
-const escaped = (value: string) => value.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
 
 /** What a text says in words of its own: the pieces between slots, addresses and quoted texts, which are meant to appear elsewhere. */
 export function ownWordsOf(text: string): string[] {

@@ -3,8 +3,8 @@
 import { z } from 'zod';
 import type { Figure } from '../../core/comparison.js';
 import { COUNT, ESTIMATE, type EstimateDocument, estimateDocument, keyed } from '../../core/document.js';
-import { inTableOrder } from '../../core/domains.js';
-import { countBy, groupBy, recordOf, type Some } from '../../core/groups.js';
+import { inDomains } from '../../core/domains.js';
+import { countBy, recordOf, type Some } from '../../core/groups.js';
 import { stretchToPoints } from '../../core/points.js';
 import { DIMENSIONS, type Domain, LEAST_CLUSTERS } from '../../core/types.js';
 import { pairedShift } from '../clusters.js';
@@ -75,7 +75,7 @@ export const AGREE = z.strictObject({
 
 /** Every figure over all predictions, and by domain where there are enough trajectories. */
 export function agreementWithPeople(predictions: readonly RatedPrediction[], resampling: Resampling): PeopleAgreement {
-  const domains = [...groupBy(predictions, ({ domain }) => domain)].sort(([a], [b]) => inTableOrder(a, b));
+  const domains = inDomains(predictions);
   const isEnough = (own: readonly RatedPrediction[]) => trajectoriesOf(own) >= LEAST_CLUSTERS;
   return {
     raters: countBy(predictions.flatMap(({ people }) => people.map(({ rater }) => rater))),

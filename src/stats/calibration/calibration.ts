@@ -3,7 +3,7 @@
 import { type CalibratedRow, EQUIVALENT_POINTS, isDamage, type VariantFacts } from '../../core/calibration.js';
 import { FIGURES, type Figure } from '../../core/comparison.js';
 import { type EstimateDocument, estimateDocument } from '../../core/document.js';
-import { inTableOrder, RELEASED } from '../../core/domains.js';
+import { inDomains, RELEASED } from '../../core/domains.js';
 import { present } from '../../core/errors.js';
 import { countBy, groupBy, recordOf } from '../../core/groups.js';
 import { isUnasked } from '../../core/judgement.js';
@@ -31,9 +31,7 @@ type FigureOf = (row: KnownRow) => number | undefined;
 export function calibrationOf(rows: readonly CalibratedRow[], variants: readonly VariantFacts[]): Calibration {
   const told = new Set(variants.map(({ name }) => name));
   const known = knownRows(rows.filter(({ variant }) => told.has(variant)));
-  const domains = [...groupBy(known, ({ domain }) => domain)]
-    .sort(([a], [b]) => inTableOrder(a, b))
-    .map(([domain, own]) => [domain, partOf(own, variants, domain)] as const);
+  const domains = inDomains(known).map(([domain, own]) => [domain, partOf(own, variants, domain)] as const);
   const overall = partOf(known, variants);
   adjust(overall.steps);
   adjust(domains.flatMap(([, { steps }]) => steps));

@@ -1,7 +1,7 @@
 // The list of runs: those at work, what each leads with, how far its judge can be trusted; sorted, filtered, and chosen to be compared.
 
 import type { ComponentChild } from 'preact';
-import { dollars } from '../../../core/printable.js';
+import { dollars, duration } from '../../../core/printable.js';
 import { percent } from '../../../stats/coverage.js';
 import type { Index, ListedRun } from '../../documents.js';
 import { count, DASH, number, plural, range } from '../../figures.js';
@@ -233,11 +233,4 @@ function Working({ run }: { run: Work }) {
       ))}
     </div>
   );
-}
-
-/** `2 min`, `1 h 5 min`. @param seconds how long it takes */
-function duration(seconds: number): string {
-  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60)];
-  if (hours > 0) return `${hours} h ${minutes} min`;
-  return minutes > 0 ? `${minutes} min` : `${Math.ceil(seconds)} s`;
 }
