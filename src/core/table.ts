@@ -48,8 +48,8 @@ export function withoutIntervalNote(estimates: readonly (Ends | null | undefined
 }
 
 /** A figure as a cell shows it. */
-export function figure(estimate: Estimate | undefined): string {
-  return estimate === undefined ? NONE : twoDecimals(estimate.value);
+export function figure(estimate: Pick<Estimate, 'value'> | null | undefined): string {
+  return estimate ? twoDecimals(estimate.value) : NONE;
 }
 
 /** An interval as a cell shows it. */

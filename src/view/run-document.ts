@@ -381,17 +381,19 @@ function inWords(quantity: number): string {
 /** Score by distance as curves with their bands; the tables of `awb score` hold the figures behind them, and the drift. */
 function rolloutBlock(card: RolloutCard, ends: ScaleEnds, forced: string | undefined): PageBlock {
   const parts = [
-    { name: 'All rows', bins: card.all.distances, isSum: true },
-    ...card.domains.map(({ domain, distances }) => ({ name: domainName(domain), bins: distances, isSum: false })),
+    { name: 'All rows', bins: card.by_distance, isSum: true },
+    ...Object.entries(card.domains).map(([domain, part]) => ({
+      ...{ name: domainName(domain), bins: part.by_distance, isSum: false },
+    })),
   ];
   const curves = parts.flatMap(({ name, bins, isSum }) => {
     const middles = bins.map(({ from, to }) => (from + to) / 2);
     const [least = 0, most = 0] = [middles[0], middles.at(-1)];
-    const points = bins.map(({ from, to, score, paired }) => ({
+    const points = bins.map(({ from, to, score, teacher_forced: forced }) => ({
       at: ((from + to) / 2 - least) / (most - least),
       label: from === to ? String(from) : `${from}–${to}`,
       figure: score,
-      other: paired?.forced.value,
+      other: forced?.value,
     }));
     return bins.length > 1 ? [{ name, isSum, points }] : [];
   });
