@@ -26,10 +26,8 @@ export function isStepped(row: JudgedRow): row is SteppedRow {
 
 /** The card of a rollout: counts and curves by domain and over all rows, since few domains have rows at every distance. */
 export type RolloutCard = NonNullable<ReturnType<typeof rolloutCard>>;
-/** What a rollout scores over some of its rows. */
-export type RolloutPart = ReturnType<typeof rolloutPart>;
 /** Rows at some steps, or at some distances from the last true observation. */
-export type RolloutBin = RolloutPart['by_step'][number];
+export type RolloutBin = ReturnType<typeof rolloutPart>['by_step'][number];
 /** What pairing with a teacher-forced run tells. */
 export type DriftCard = ReturnType<typeof driftCard>;
 /** The drift of all rows, null where no row has a partner; and of those that are on script, absent also where nothing is off-script. */
