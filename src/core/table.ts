@@ -70,6 +70,12 @@ export function figure(estimate: Pick<Estimate, 'value'> | null | undefined): st
   return estimate ? twoDecimals(estimate.value) : NONE;
 }
 
+/** A figure with its interval, which stands below it on a page. */
+export function figureCell(estimate: Estimate | undefined, decimals = 1): Cell {
+  const interval = intervalText(estimate ?? {}, (value) => value.toFixed(decimals));
+  return interval === undefined ? figure(estimate) : { text: figure(estimate), under: [interval] };
+}
+
 /** An interval as a cell shows it. */
 export function intervalCell(estimate: Ends | undefined): string {
   return intervalText(estimate ?? {})?.replace(' to ', '–') ?? NONE;

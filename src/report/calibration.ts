@@ -6,16 +6,7 @@ import { domainName } from '../core/domains.js';
 import { countBy } from '../core/groups.js';
 import { besideLimit, counted, intervalText, oneLine, printable, twoDecimals } from '../core/printable.js';
 import { type Cell, type CellTable, columnsOf, dimensionName, NONE } from '../core/table.js';
-import {
-  blocksText,
-  bold,
-  type Look,
-  type MarkedTable,
-  painted,
-  type Tone,
-  terminal,
-  wrapped,
-} from '../core/terminal.js';
+import { blocksText, bold, type Look, painted, terminal, wrapped } from '../core/terminal.js';
 import { DIMENSIONS, LEAST_CLUSTERS } from '../core/types.js';
 import { helpOf } from '../judge/calibrate/variants.js';
 import type { Calibration, CalibrationDocument, CalibrationPart, Loss, Step } from '../stats/calibration/document.js';
@@ -43,7 +34,7 @@ export function calibrationText(calibration: CalibrationDocument, look: Look): s
   return blocksText([
     text(verdict.sentence).map((line) => painted(line, COLORS[verdict.use], look)),
     [...text(trust.line).map((line) => bold(line, look)), ...text(titleOf(calibration)), ...text(countsOf(overall))],
-    ...tables.map((table) => [terminal(asText(table), look).trimEnd()]),
+    ...tables.map((table) => [terminal(shortened(table), look).trimEnd()]),
     noiseText(overall).flatMap(text),
     notes.flatMap(item),
     [
@@ -90,19 +81,11 @@ interface CalibrationTable extends CellTable {
 
 /** Longest text of a cell in a terminal. */
 const CELL_COLUMNS = 38;
-/** Colours in a terminal of what looks so on a page. */
-const TONES: Readonly<Record<string, Tone>> = { good: 'good', bad: 'bad', soft: 'open' };
 
-/** A table as a terminal shows it, without what stands below its cells. */
-function asText({ groups, ...table }: CalibrationTable): MarkedTable {
-  const partsOf = (cell: Cell = ''): Exclude<Cell, string> => (typeof cell === 'string' ? { text: cell } : cell);
-  const at = (group: number, row: number, column: number) => partsOf(groups[group]?.[row]?.[column]);
-  return {
-    ...table,
-    groups: groups.map((rows) => rows.map((cells) => cells.map((cell) => oneLine(partsOf(cell).text, CELL_COLUMNS)))),
-    isStrong: (...place) => at(...place).isStrong ?? false,
-    toneOf: (...place) => TONES[at(...place).look ?? ''],
-  };
+/** A table with texts for which a terminal has room. */
+function shortened(table: CalibrationTable): CalibrationTable {
+  const short = (cell: Cell) => (typeof cell === 'string' ? oneLine(cell, CELL_COLUMNS) : cell);
+  return { ...table, groups: table.groups.map((rows) => rows.map((cells) => cells.map(short))) };
 }
 
 /** What there is to say of each domain, and of all. */

@@ -7,7 +7,18 @@ import type { Equivalence, EquivalenceCard } from '../core/equivalence.js';
 import { FACTS_RECALL } from '../core/judgement.js';
 import { type Measure, type MeasureLookup, measureWords } from '../core/measures.js';
 import { counted, intervalText, oneLine, signed, twoDecimals } from '../core/printable.js';
-import { type Column, columnsOf, figure, intervalCell, NONE, type Table, withoutIntervalNote } from '../core/table.js';
+import {
+  type Cell,
+  type CellTable,
+  type Column,
+  columnsOf,
+  figure,
+  figureCell,
+  intervalCell,
+  NONE,
+  type Table,
+  withoutIntervalNote,
+} from '../core/table.js';
 import {
   DIMENSIONS,
   type DomainScore,
@@ -48,7 +59,7 @@ export function leastText({ domains, coverage }: Pick<ScoreCard, 'domains' | 'co
  * one, and below all of them the official script's mean over samples. Scores are 0-100 with two decimals. Undefined where rows were
  * measured and none was rated.
  */
-export function scoreTable(card: ScoreCard): Table | undefined {
+export function scoreTable(card: ScoreCard): CellTable | undefined {
   if (card.overall.total === undefined && card.domains.some(hasMeasures)) return undefined;
   const name = overallName(card);
   const beside = besideMean(card);
@@ -86,7 +97,7 @@ export function scoreTable(card: ScoreCard): Table | undefined {
 }
 
 /** What the official script counts otherwise: the domains in which a failure of the model changed a figure, and the means. */
-export function officialTable(card: ScoreCard): Table | undefined {
+export function officialTable(card: ScoreCard): CellTable | undefined {
   const differing = card.domains.filter(({ scores, withFailures }) =>
     [...DIMENSIONS, 'total' as const].some((name) => figure(scores[name]) !== figure(withFailures[name])),
   );
@@ -103,7 +114,7 @@ export function officialTable(card: ScoreCard): Table | undefined {
 }
 
 /** The table of measures: a column per measure. Undefined where nothing was measured. */
-export function measureTable(card: ScoreCard, measureOf: MeasureLookup): Table | undefined {
+export function measureTable(card: ScoreCard, measureOf: MeasureLookup): CellTable | undefined {
   const names = measureNames(card);
   if (names.length === 0) return undefined;
   const measured = card.domains.filter(hasMeasures);
@@ -115,7 +126,10 @@ export function measureTable(card: ScoreCard, measureOf: MeasureLookup): Table |
   const row = (name: string, estimates: DomainScore['measures']) => [
     name,
     String(Math.max(0, ...Object.values(estimates).map((estimate) => estimate.rows))),
-    ...names.flatMap((measure) => [figure(estimates[measure]), ...(isFew ? [intervalCell(estimates[measure])] : [])]),
+    ...names.flatMap((measure) => [
+      figureCell(estimates[measure], decimalsOf(measureOf(measure))),
+      ...(isFew ? [intervalCell(estimates[measure])] : []),
+    ]),
   ];
   const estimates = [...measured.map(({ measures }) => measures), card.overallMeasures];
   const others = names.filter((name) => !isLikeScore(measureOf(name)));
@@ -181,9 +195,9 @@ function counts(
   return `${left}/${all}`;
 }
 
-function scoreRow(name: string, predictions: string, scores: ScoreSet, official?: Estimate): string[] {
-  const figures = DIMENSIONS.map((dimension) => figure(scores[dimension]));
-  return [name, predictions, ...figures, figure(scores.total), intervalCell(scores.total), figure(official)];
+function scoreRow(name: string, predictions: string, scores: ScoreSet, official?: Estimate): Cell[] {
+  const figures = [...DIMENSIONS, 'total' as const].map((figure) => figureCell(scores[figure]));
+  return [name, predictions, ...figures, intervalCell(scores.total), figure(official)];
 }
 
 /** What stands in place of an equivalence, and why. */
