@@ -21,6 +21,19 @@ export function columnsOf(headings: string): Column[] {
   });
 }
 
+/** A cell of a table: its text, and where that is not all, how it looks, and on a page what stands below it and where it leads. */
+export type Cell =
+  | string
+  | {
+      readonly text: string;
+      readonly under?: readonly string[];
+      /** A class of the stylesheet. */
+      readonly look?: string | undefined;
+      readonly isStrong?: boolean;
+      /** An address within the app. */
+      readonly link?: string;
+    };
+
 export interface Table {
   readonly columns: readonly Column[];
   /** Groups of rows, set apart from each other; each row has a text for every column. */
@@ -29,6 +42,11 @@ export interface Table {
   readonly footnotes?: readonly string[];
   /** How to read any table like this one. */
   readonly legend?: readonly string[];
+}
+
+/** A table whose cells say more than a text. */
+export interface CellTable extends Omit<Table, 'groups'> {
+  readonly groups: readonly (readonly (readonly Cell[])[])[];
 }
 
 /** All that is said below a table where it stands alone. */
@@ -48,8 +66,14 @@ export function withoutIntervalNote(estimates: readonly (Ends | null | undefined
 }
 
 /** A figure as a cell shows it. */
-export function figure(estimate: Estimate | undefined): string {
-  return estimate === undefined ? NONE : twoDecimals(estimate.value);
+export function figure(estimate: Pick<Estimate, 'value'> | null | undefined): string {
+  return estimate ? twoDecimals(estimate.value) : NONE;
+}
+
+/** A figure with its interval, which stands below it on a page. */
+export function figureCell(estimate: Estimate | undefined, decimals = 1): Cell {
+  const interval = intervalText(estimate ?? {}, (value) => value.toFixed(decimals));
+  return interval === undefined ? figure(estimate) : { text: figure(estimate), under: [interval] };
 }
 
 /** An interval as a cell shows it. */

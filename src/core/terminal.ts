@@ -2,7 +2,7 @@
 
 import CliTable from 'cli-table3';
 import { grouped, shortened, widthOf } from './printable.js';
-import type { Table } from './table.js';
+import type { Cell, CellTable, Table } from './table.js';
 import type { Io } from './types.js';
 
 const BOLD = '\x1b[1m';
@@ -35,19 +35,37 @@ export function hasBlocks({ TERM, LC_ALL, LC_CTYPE, LANG }: Io['env']): boolean 
 const TONES = { good: '\x1b[32m', bad: '\x1b[31m', open: '\x1b[33m' } as const;
 export type Tone = keyof typeof TONES;
 
-/** A table of which some cells stand out (by group, row and column): in a colour, and the strong ones also where there are none. */
-export interface MarkedTable extends Table {
+/** Which cells stand out (by group, row and column): in a colour, and the strong ones also where there are none. */
+interface Marks {
   isStrong?(group: number, row: number, column: number): boolean;
   toneOf?(group: number, row: number, column: number): Tone | undefined;
 }
+
+/** A table of texts of which some stand out. */
+export type MarkedTable = Table & Marks;
 
 /**
  * A table for the terminal, ending in a line feed. Where it is too wide, its gaps narrow and as few headings as possible become short.
  * Columns that still do not fit follow in further tables under the same first column, so that nothing is left out.
  */
-export function terminal(table: MarkedTable, look: Look): string {
+export function terminal(table: CellTable & Marks, look: Look): string {
   const footer = (table.footnotes ?? []).flatMap((note) => wrapped(note, look.columns)).map((line) => dim(line, look));
-  return `${[...layOut(table, look), ...footer].join('\n')}\n`;
+  return `${[...layOut(withTexts(table), look), ...footer].join('\n')}\n`;
+}
+
+/** Colours in a terminal of what looks so on a page. */
+const LOOKS: Readonly<Record<string, Tone>> = { good: 'good', bad: 'bad', soft: 'open' };
+
+/** The texts of cells and how they look, without what stands below them on a page. */
+function withTexts({ groups, ...table }: CellTable & Marks): MarkedTable {
+  const partsOf = (cell: Cell = ''): Exclude<Cell, string> => (typeof cell === 'string' ? { text: cell } : cell);
+  const at = (group: number, row: number, column: number) => partsOf(groups[group]?.[row]?.[column]);
+  return {
+    isStrong: (...place) => at(...place).isStrong ?? false,
+    toneOf: (...place) => LOOKS[at(...place).look ?? ''],
+    ...table,
+    groups: groups.map((rows) => rows.map((cells) => cells.map((cell) => partsOf(cell).text))),
+  };
 }
 
 /** Whether a table fits into the terminal's width as one. */

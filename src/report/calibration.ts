@@ -5,8 +5,8 @@ import type { EstimateDocument } from '../core/document.js';
 import { domainName } from '../core/domains.js';
 import { countBy } from '../core/groups.js';
 import { besideLimit, counted, intervalText, oneLine, printable, twoDecimals } from '../core/printable.js';
-import { columnsOf, dimensionName, NONE } from '../core/table.js';
-import { blocksText, bold, type Look, type MarkedTable, painted, terminal, wrapped } from '../core/terminal.js';
+import { type Cell, type CellTable, columnsOf, dimensionName, NONE } from '../core/table.js';
+import { blocksText, bold, type Look, painted, terminal, wrapped } from '../core/terminal.js';
 import { DIMENSIONS, LEAST_CLUSTERS } from '../core/types.js';
 import { helpOf } from '../judge/calibrate/variants.js';
 import type { Calibration, CalibrationDocument, CalibrationPart, Loss, Step } from '../stats/calibration/document.js';
@@ -19,12 +19,12 @@ const LEGEND =
 
 /** The calibration as text that ends in a line feed: whether the judge can be used, its figures, and how to read them. */
 export function calibrationText(calibration: CalibrationDocument, look: Look): string {
-  const { overall, verdict, trust, limits, notes } = calibration;
+  const { overall, domains, verdict, trust, limits, notes } = calibration;
   const tables = [
     domainTable(calibration),
     sightTable(calibration),
-    dimensionTable(overall),
-    stepTable(calibration),
+    damageTable(overall),
+    stepTable(overall, domains),
     canaryTable(overall),
   ].filter(({ groups }) => groups.some((rows) => rows.length > 0));
   const text = (line: string) => wrapped(line, look.columns);
@@ -34,7 +34,7 @@ export function calibrationText(calibration: CalibrationDocument, look: Look): s
   return blocksText([
     text(verdict.sentence).map((line) => painted(line, COLORS[verdict.use], look)),
     [...text(trust.line).map((line) => bold(line, look)), ...text(titleOf(calibration)), ...text(countsOf(overall))],
-    ...tables.map((table) => [terminal(table, look).trimEnd()]),
+    ...tables.map((table) => [terminal(shortened(table), look).trimEnd()]),
     noiseText(overall).flatMap(text),
     notes.flatMap(item),
     [
@@ -74,8 +74,19 @@ const VERDICTS = { holds: ['PASSED', GOOD], undecided: ['UNDECIDED', OPEN], brok
 /** Longest name of a variant that is shown whole. */
 const NAME_COLUMNS = 18;
 
-/** A table of a calibration, with how to read any table like it. */
-type CalibrationTable = MarkedTable & { readonly reading: string };
+/** A table of a calibration, for terminals and pages, with how to read any table like it. */
+interface CalibrationTable extends CellTable {
+  readonly reading: string;
+}
+
+/** Longest text of a cell in a terminal. */
+const CELL_COLUMNS = 38;
+
+/** A table with texts for which a terminal has room. */
+function shortened(table: CalibrationTable): CalibrationTable {
+  const short = (cell: Cell) => (typeof cell === 'string' ? oneLine(cell, CELL_COLUMNS) : cell);
+  return { ...table, groups: table.groups.map((rows) => rows.map((cells) => cells.map(short))) };
+}
 
 /** What there is to say of each domain, and of all. */
 export function domainTable({ overall, domains }: Calibration): CalibrationTable {
@@ -142,42 +153,42 @@ function sightCell(loss: Loss | undefined): string {
 }
 
 /** Doses and the known order stand apart from the other damages. */
-function grouped(losses: readonly Loss[], line: (loss: Loss) => string[]): string[][][] {
+function grouped(losses: readonly Loss[], line: (loss: Loss) => Cell[]): Cell[][][] {
   return ['dose', 'order', 'single', 'baseline'].flatMap((family) => {
     const lines = losses.filter((loss) => loss.family === family).map(line);
     return lines.length === 0 ? [] : [lines];
   });
 }
 
-/** Which dimension each damage moves, over all rows. */
-function dimensionTable({ losses }: CalibrationPart): CalibrationTable {
-  const groups = grouped(losses, (loss) => [
-    variantName(loss.variant),
-    String(loss.rows),
-    pointsText(loss.value),
-    interval(loss, EQUIVALENT_POINTS),
-    ...DIMENSIONS.map((dimension) => movedCell(loss.dimensions[dimension])),
-  ]);
-  const most = new Map(losses.map((loss) => [variantName(loss.variant), loss.most]));
-  const before = columnsOf('<Damage, Rows, Lost, 95 %');
+const LOOKS = { seen: 'good', kept: 'good', blind: 'bad', inverted: 'bad', undecided: 'soft' } as const;
+
+/** What each damage costs, and which dimensions it moves. */
+export function damageTable({ losses }: CalibrationPart): CalibrationTable {
   const names = DIMENSIONS.map(dimensionName);
   return {
-    columns: [...before, ...columnsOf(names.map((name) => `${name}|${name.slice(0, 4)}.`).join(', '))],
-    groups,
-    isStrong: (group, row, column) => {
-      const dimension = most.get(groups[group]?.[row]?.[0] ?? '');
-      return !!dimension && DIMENSIONS.indexOf(dimension) === column - before.length;
-    },
-    reading:
-      'Damage by dimension: (in parentheses) the 95 % interval holds 0, so the dimension may not have moved. What stands out lost more than each other dimension did, by the intervals of their paired differences; where nothing does, the dimensions overlap and none is to blame.',
+    columns: columnsOf(`<Damage, Rows, Lost, 95 %, ${names.map((name) => `${name}|${name.slice(0, 4)}.`).join(', ')}`),
+    groups: grouped(losses, (loss) => [
+      { text: variantName(loss.variant), under: [helpOf(loss.variant)].filter(Boolean) },
+      String(loss.rows),
+      { text: pointsText(loss.value), under: [loss.sight], look: LOOKS[loss.sight] },
+      interval(loss, EQUIVALENT_POINTS),
+      ...DIMENSIONS.map((name) => movedCell(loss.dimensions[name], loss.most === name)),
+    ]),
+    reading: `Damage by dimension: points lost against the truth of the row, seen where the 95 % interval lies above ${EQUIVALENT_POINTS} points, blind where it lies below, else undecided. (In parentheses): the interval of the dimension holds 0, so the dimension may not have moved. What stands out lost more than each other dimension did, by the intervals of their paired differences; where nothing does, the dimensions overlap and none is to blame.`,
   };
 }
 
-function movedCell(loss: EstimateDocument | undefined): string {
-  if (loss === undefined) return NONE;
-  const { value, low, high } = loss;
+function movedCell(loss: EstimateDocument | undefined, isMost: boolean): Cell {
+  const { text, under } = lostCell(loss);
+  const { low = null, high = null } = loss ?? {};
   const hasMoved = low !== null && high !== null && (low > 0 || high < 0);
-  return hasMoved ? pointsText(value) : `(${pointsText(value)})`;
+  if (loss === undefined || !hasMoved) return { text: loss === undefined ? text : `(${text})`, under };
+  return { text, under, look: 'moved', isStrong: isMost };
+}
+
+/** Points lost; on a page their interval stands below them. */
+export function lostCell(loss: EstimateDocument | undefined) {
+  return { text: pointsCell(loss?.value), under: loss === undefined ? [] : [interval(loss)] };
 }
 
 function pointsCell(value: number | undefined): string {
@@ -185,7 +196,7 @@ function pointsCell(value: number | undefined): string {
 }
 
 /** The known order, step by step, and in which domains which step is inverted. */
-function stepTable({ overall: { steps }, domains }: Calibration): CalibrationTable {
+export function stepTable({ steps }: CalibrationPart, domains: Calibration['domains'] = {}): CalibrationTable {
   const nameOf = ({ better, worse }: Step) => `${variantName(better)} > ${variantName(worse)}`;
   const inverted = Object.entries(domains).flatMap(([domain, part]) =>
     part.steps.filter(({ order }) => order === 'inverted').map((step) => `${domainName(domain)} ${nameOf(step)}`),
@@ -194,12 +205,16 @@ function stepTable({ overall: { steps }, domains }: Calibration): CalibrationTab
     const p = decidingP(step);
     const chance = p === null ? NONE : p < 0.001 ? '<0.001' : p.toFixed(3);
     const apart = [String(step.rows), signedPoints(step.value), interval(step), percent(step.inverted)];
-    return [nameOf(step), ...apart, chance, step.order];
+    return [
+      nameOf(step),
+      ...apart,
+      chance,
+      { text: step.order, look: LOOKS[step.order], isStrong: step.order === 'inverted' },
+    ];
   };
   return {
     columns: columnsOf('<Better > worse, Rows, Apart, 95 %, Inverted, p, <Order'),
     groups: [steps.map(line)],
-    isStrong: (_, row, column) => column === 6 && steps[row]?.order === 'inverted',
     footnotes: inverted.length === 0 ? [] : [`Inverted in a domain: ${inverted.join('; ')}.`],
     reading:
       'Better > worse: inverted is the share of rows in which the worse one is rated higher. p is one-sided and adjusted by Holm over all steps; the order is kept or inverted where the p of its side is at most 0.025.',
@@ -207,19 +222,18 @@ function stepTable({ overall: { steps }, domains }: Calibration): CalibrationTab
 }
 
 /** What each canary buys. */
-function canaryTable({ canaries, gullibility: most }: CalibrationPart): CalibrationTable {
+export function canaryTable({ canaries, gullibility: most }: CalibrationPart): CalibrationTable {
   return {
     columns: columnsOf('<Trick, Rows, Buys, 95 %, <What it is'),
     groups: [
       canaries.map((gain) => [
         variantName(gain.variant),
         String(gain.rows),
-        signedPoints(gain.value),
+        { text: signedPoints(gain.value), isStrong: (gain.low ?? 0) > 0 },
         interval(gain, 0),
-        oneLine(helpOf(gain.variant), 38),
+        helpOf(gain.variant),
       ]),
     ],
-    isStrong: (_, row, column) => column === 2 && (canaries[row]?.low ?? 0) > 0,
     footnotes:
       most === null || most.low === null
         ? []

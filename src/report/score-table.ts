@@ -1,13 +1,24 @@
 // Scored runs -> tables: of ratings, of measures and what their numbers mean, of decision equivalence, of scenarios, and of a rollout (by
 // distance from the last true observation, where starts differ by step, too, and how it drifts).
 
-import { type EstimateDocument, estimateDocument } from '../core/document.js';
+import type { EstimateDocument } from '../core/document.js';
 import { domainName, domainsOfMean, isPublished, meanName } from '../core/domains.js';
 import type { Equivalence, EquivalenceCard } from '../core/equivalence.js';
 import { FACTS_RECALL } from '../core/judgement.js';
 import { type Measure, type MeasureLookup, measureWords } from '../core/measures.js';
 import { counted, intervalText, oneLine, signed, twoDecimals } from '../core/printable.js';
-import { type Column, columnsOf, figure, intervalCell, NONE, type Table, withoutIntervalNote } from '../core/table.js';
+import {
+  type Cell,
+  type CellTable,
+  type Column,
+  columnsOf,
+  figure,
+  figureCell,
+  intervalCell,
+  NONE,
+  type Table,
+  withoutIntervalNote,
+} from '../core/table.js';
 import {
   DIMENSIONS,
   type DomainScore,
@@ -17,7 +28,7 @@ import {
   type ScoreSet,
 } from '../core/types.js';
 import { percent } from '../stats/coverage.js';
-import type { Drift, DriftCard, Drifts, RolloutBin, RolloutCard, RolloutPart } from '../stats/rollout.js';
+import type { DriftCard, Drifts, RolloutBin, RolloutCard } from '../stats/rollout.js';
 import type { ScenarioFigures, ScenarioPart } from '../stats/scenarios.js';
 import { pointsText } from './trust.js';
 
@@ -48,7 +59,7 @@ export function leastText({ domains, coverage }: Pick<ScoreCard, 'domains' | 'co
  * one, and below all of them the official script's mean over samples. Scores are 0-100 with two decimals. Undefined where rows were
  * measured and none was rated.
  */
-export function scoreTable(card: ScoreCard): Table | undefined {
+export function scoreTable(card: ScoreCard): CellTable | undefined {
   if (card.overall.total === undefined && card.domains.some(hasMeasures)) return undefined;
   const name = overallName(card);
   const beside = besideMean(card);
@@ -86,7 +97,7 @@ export function scoreTable(card: ScoreCard): Table | undefined {
 }
 
 /** What the official script counts otherwise: the domains in which a failure of the model changed a figure, and the means. */
-export function officialTable(card: ScoreCard): Table | undefined {
+export function officialTable(card: ScoreCard): CellTable | undefined {
   const differing = card.domains.filter(({ scores, withFailures }) =>
     [...DIMENSIONS, 'total' as const].some((name) => figure(scores[name]) !== figure(withFailures[name])),
   );
@@ -103,7 +114,7 @@ export function officialTable(card: ScoreCard): Table | undefined {
 }
 
 /** The table of measures: a column per measure. Undefined where nothing was measured. */
-export function measureTable(card: ScoreCard, measureOf: MeasureLookup): Table | undefined {
+export function measureTable(card: ScoreCard, measureOf: MeasureLookup): CellTable | undefined {
   const names = measureNames(card);
   if (names.length === 0) return undefined;
   const measured = card.domains.filter(hasMeasures);
@@ -115,7 +126,10 @@ export function measureTable(card: ScoreCard, measureOf: MeasureLookup): Table |
   const row = (name: string, estimates: DomainScore['measures']) => [
     name,
     String(Math.max(0, ...Object.values(estimates).map((estimate) => estimate.rows))),
-    ...names.flatMap((measure) => [figure(estimates[measure]), ...(isFew ? [intervalCell(estimates[measure])] : [])]),
+    ...names.flatMap((measure) => [
+      figureCell(estimates[measure], decimalsOf(measureOf(measure))),
+      ...(isFew ? [intervalCell(estimates[measure])] : []),
+    ]),
   ];
   const estimates = [...measured.map(({ measures }) => measures), card.overallMeasures];
   const others = names.filter((name) => !isLikeScore(measureOf(name)));
@@ -181,9 +195,9 @@ function counts(
   return `${left}/${all}`;
 }
 
-function scoreRow(name: string, predictions: string, scores: ScoreSet, official?: Estimate): string[] {
-  const figures = DIMENSIONS.map((dimension) => figure(scores[dimension]));
-  return [name, predictions, ...figures, figure(scores.total), intervalCell(scores.total), figure(official)];
+function scoreRow(name: string, predictions: string, scores: ScoreSet, official?: Estimate): Cell[] {
+  const figures = [...DIMENSIONS, 'total' as const].map((figure) => figureCell(scores[figure]));
+  return [name, predictions, ...figures, intervalCell(scores.total), figure(official)];
 }
 
 /** What stands in place of an equivalence, and why. */
@@ -299,25 +313,26 @@ function wholeInterval({ low, high }: Partial<EstimateDocument>): string {
 
 /** The curves over all rows; by domain, too, where that is wanted. */
 export function rolloutTables(card: RolloutCard, byDomain: boolean): Table[] {
-  const [start = 0, ...others] = card.starts;
-  const isOne = card.starts.length === 1;
-  const domains = (byDomain ? card.domains : []).map((part) => [`${domainName(part.domain)} `, part] as const);
-  const parts = [...domains, ['', card.all] as const];
+  const [start = 0, ...others] = card.from;
+  const domains = Object.entries(byDomain ? card.domains : {}).map(
+    ([domain, part]) => [`${domainName(domain)} `, part] as const,
+  );
+  const parts = [...domains, ['', card] as const];
   const place = start === 0 || others.length > 0 ? '' : ` A turn's number is its distance plus ${start}.`;
-  const turns = card.all.steps.map((bin) => binRow(rangeText(bin), bin, card, false));
+  const turns = card.by_step.map((bin) => binRow(rangeText(bin), bin, card, false));
   return [
     {
       columns: columnsUnder('Distance', card),
       groups: parts.map(([name, part]) =>
-        part.distances.map((bin) => binRow(`${name}${rangeText(bin)}`, bin, card, part.offScript === 0)),
+        part.by_distance.map((bin) => binRow(`${name}${rangeText(bin)}`, bin, card, part.off_script === 0)),
       ),
       legend: [
         `Distance: turns since the last true observation; 1 where all of the history was true.${place}`,
         ...legendFor(card),
-        ...withoutIntervalNote(parts.flatMap(([, { distances }]) => distances).map(({ score }) => score)),
+        ...withoutIntervalNote(parts.flatMap(([, { by_distance }]) => by_distance).map(({ score }) => score)),
       ],
     },
-    ...(isOne ? [] : [{ columns: columnsUnder('Turn', card), groups: [turns] }]),
+    ...(others.length === 0 ? [] : [{ columns: columnsUnder('Turn', card), groups: [turns] }]),
     ...(card.drift === undefined ? [] : [driftTable(card.drift, card.measure)]),
   ];
 }
@@ -325,11 +340,11 @@ export function rolloutTables(card: RolloutCard, byDomain: boolean): Table[] {
 const INTERVAL = '95 % interval|95 %';
 const ON_SCRIPT = 'On script|On scr.';
 
-function columnsUnder(first: string, { measure, all, drift }: RolloutCard): Column[] {
-  const heading = measure === undefined ? 'Score' : oneLine(measure, 16);
+function columnsUnder(first: string, { measure, off_script, drift }: RolloutCard): Column[] {
+  const heading = measure === null ? 'Score' : oneLine(measure, 16);
   const further = [
     INTERVAL,
-    ...(all.offScript > 0 ? [ON_SCRIPT] : []),
+    ...(off_script > 0 ? [ON_SCRIPT] : []),
     ...(drift === undefined ? [] : ['Forced', 'Change', INTERVAL]),
   ];
   return [
@@ -340,12 +355,12 @@ function columnsUnder(first: string, { measure, all, drift }: RolloutCard): Colu
 }
 
 /** @param isAllOnScript whether no row of its part is off-script, so that what is on script is the score */
-function binRow(name: string, bin: RolloutBin, { all, drift }: RolloutCard, isAllOnScript: boolean): string[] {
-  const { score, onScript, paired } = bin;
+function binRow(name: string, bin: RolloutBin, { off_script, drift }: RolloutCard, isAllOnScript: boolean): string[] {
+  const { score, on_script, teacher_forced: forced, difference } = bin;
   return [
     ...[name, String(score.rows), figure(score), intervalCell(score)],
-    ...(all.offScript > 0 ? [figure(isAllOnScript ? score : onScript)] : []),
-    ...(drift === undefined ? [] : [figure(paired?.forced), ...signedCells(paired?.difference)]),
+    ...(off_script > 0 ? [figure(isAllOnScript ? score : on_script)] : []),
+    ...(drift === undefined ? [] : [figure(forced), ...signedCells(difference)]),
   ];
 }
 
@@ -353,9 +368,9 @@ function rangeText({ from, to }: RolloutBin): string {
   return from === to ? String(from) : `${from} to ${to}`;
 }
 
-function legendFor({ measure, all: { predictions, offScript }, drift }: RolloutCard): string[] {
+function legendFor({ measure, predictions, off_script: offScript, drift }: RolloutCard): string[] {
   return [
-    `${measure === undefined ? 'Score: Total, mean' : 'Means'} over rows. Only long trajectories reach far, so the rows of two distances are not the same.`,
+    `${measure === null ? 'Score: Total, mean' : 'Means'} over rows. Only long trajectories reach far, so the rows of two distances are not the same.`,
     ...(offScript === 0
       ? []
       : [
@@ -368,20 +383,20 @@ function legendFor({ measure, all: { predictions, offScript }, drift }: RolloutC
 }
 
 /** A line for each domain, and one for their mean. @param measure what is told of, where nothing was rated */
-function driftTable(drift: DriftCard, measure: string | undefined): Table {
-  const hasOnScript = drift.overall.onScript !== undefined;
-  const row = (name: string, { all, onScript }: Drifts) => [
-    ...[name, String(all?.slope?.rows ?? 0), String(all?.slope?.clusters ?? 0), ...signedCells(all?.slope)],
-    ...(hasOnScript ? [signedCells(onScript?.slope)[0]] : []),
-    ...signedCells(all?.difference),
+function driftTable(drift: DriftCard, measure: string | null): Table {
+  const hasOnScript = drift.overall.on_script !== undefined;
+  const row = (name: string, { slope, difference, on_script }: Drifts) => [
+    ...[name, String(slope?.rows ?? 0), String(slope?.clusters ?? 0), ...signedCells(slope)],
+    ...(hasOnScript ? [signedCells(on_script?.slope)[0]] : []),
+    ...signedCells(difference),
   ];
-  const slopes = [...drift.domains, drift.overall].map(({ all }) => all?.slope);
+  const slopes = [...Object.values(drift.domains), drift.overall].map(({ slope }) => slope);
   return {
     columns: columnsOf(
       `<Drift, Rows, Traj., A step, ${INTERVAL}, ${hasOnScript ? `${ON_SCRIPT}, ` : ''}Change, ${INTERVAL}`,
     ),
     groups: [
-      drift.domains.map(({ domain, ...drifts }) => row(domainName(domain), drifts)),
+      Object.entries(drift.domains).map(([domain, drifts]) => row(domainName(domain), drifts)),
       [row(overallDriftName(drift), drift.overall)],
     ],
     footnotes:
@@ -389,58 +404,20 @@ function driftTable(drift: DriftCard, measure: string | undefined): Table {
         ? []
         : [`${counted(drift.unpaired, 'row')} of the rollout without a teacher-forced partner, left out here.`],
     legend: [
-      `A step: how many points${measure === undefined ? '' : ` of ${oneLine(measure, 16)}`} the rollout loses (below 0) or gains each step against the teacher-forced predictions of the same rows: the slope of the paired difference within trajectories, its interval clustered by these. Change: the paired difference, mean over rows.`,
+      `A step: how many points${measure === null ? '' : ` of ${oneLine(measure, 16)}`} the rollout loses (below 0) or gains each step against the teacher-forced predictions of the same rows: the slope of the paired difference within trajectories, its interval clustered by these. Change: the paired difference, mean over rows.`,
       ...withoutIntervalNote(slopes),
     ],
   };
 }
 
 /** A difference, and its interval. */
-function signedCells(estimate: Estimate | undefined): [string, string] {
-  if (estimate === undefined) return [NONE, NONE];
+function signedCells(estimate: EstimateDocument | null | undefined): [string, string] {
+  if (!estimate) return [NONE, NONE];
   return [signed(estimate.value), intervalText(estimate, signed) ?? NONE];
 }
 
 /** What the mean over the domains that have a drift is called. */
 function overallDriftName({ domains }: DriftCard): string {
-  const having = domains.filter(({ all }) => all?.slope !== undefined).map(({ domain }) => domain);
+  const having = Object.entries(domains).flatMap(([domain, { slope }]) => (slope === null ? [] : [domain]));
   return meanName(having, domainsOfMean(having).length);
-}
-
-/** The member `rollout` of a scored run's document. */
-export function rolloutDocument({ measure, starts, all, domains, drift }: RolloutCard) {
-  return {
-    measure: measure ?? null,
-    from: starts,
-    ...partDocument(all),
-    domains: Object.fromEntries(domains.map(({ domain, ...part }) => [domain, partDocument(part)])),
-    drift: drift && {
-      paired: drift.paired,
-      unpaired: drift.unpaired,
-      domains: Object.fromEntries(drift.domains.map(({ domain, ...drifts }) => [domain, driftsDocument(drifts)])),
-      overall: driftsDocument(drift.overall),
-    },
-  };
-}
-
-function partDocument({ predictions, offScript: off_script, chains, distances, steps }: RolloutPart) {
-  return { predictions, off_script, chains, by_distance: distances.map(binDocument), by_step: steps.map(binDocument) };
-}
-
-/** What a bin lacks is no member of its document. */
-function binDocument({ from, to, score, onScript, paired }: RolloutBin) {
-  return {
-    ...{ from, to, score: estimateDocument(score) },
-    on_script: onScript && estimateDocument(onScript),
-    teacher_forced: paired && estimateDocument(paired.forced),
-    difference: paired && estimateDocument(paired.difference),
-  };
-}
-
-function driftsDocument({ all, onScript }: Drifts) {
-  const figures = ({ slope, difference }: Partial<Drift> = {}) => ({
-    slope: slope ? estimateDocument(slope) : null,
-    difference: difference ? estimateDocument(difference) : null,
-  });
-  return { ...figures(all), on_script: onScript && figures(onScript) };
 }

@@ -17,7 +17,6 @@ import {
   leastText,
   measureTable,
   officialTable,
-  rolloutDocument,
   rolloutTables,
   scenarioDomainTable,
   scenarioTable,
@@ -115,7 +114,7 @@ export function scoreDocument({ run, card, rollout, trust, short, ...scored }: S
     belowMinCoverage: short.map(({ domain }) => domain),
     ...cardSource(card),
     decisionEquivalence: run.equivalence && equivalenceSource(run.equivalence),
-    rollout: rollout && rolloutDocument(rollout),
+    rollout,
     costs: costsSource(run.costs),
   };
   if (run.scenarios === undefined) return documentOf(SCORE, source);

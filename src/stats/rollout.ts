@@ -1,5 +1,6 @@
 // The card of a rollout: its curves by step and by distance, and its drift beside a teacher-forced run; every step is placed by its own rows.
 
+import { type EstimateDocument, estimateDocument } from '../core/document.js';
 import { domainsOfMean, inDomains } from '../core/domains.js';
 import { present } from '../core/errors.js';
 import { groupBy, sum } from '../core/groups.js';
@@ -25,22 +26,15 @@ export function isStepped(row: JudgedRow): row is SteppedRow {
 
 /** The card of a rollout: counts and curves by domain and over all rows, since few domains have rows at every distance. */
 export type RolloutCard = NonNullable<ReturnType<typeof rolloutCard>>;
-/** What a rollout scores over some of its rows. */
-export type RolloutPart = ReturnType<typeof rolloutPart>;
 /** Rows at some steps, or at some distances from the last true observation. */
-export type RolloutBin = RolloutPart['steps'][number];
+export type RolloutBin = ReturnType<typeof rolloutPart>['by_step'][number];
 /** What pairing with a teacher-forced run tells. */
 export type DriftCard = ReturnType<typeof driftCard>;
-export type Drift = NonNullable<ReturnType<typeof driftOf>>;
-
-/** The drift of all rows, and of those that are on script; absent where no row has a partner, the second also where nothing is off-script. */
-export interface Drifts {
-  readonly all?: Drift | undefined;
-  readonly onScript?: Drift | undefined;
-}
+/** The drift of all rows, null where no row has a partner; and of those that are on script, absent also where nothing is off-script. */
+export type Drifts = DriftCard['overall'];
 
 /**
- * The card of a run; undefined where none of its rows stands in a rollout.
+ * The card of a run, as `rollout` stands in the document of `awb score --json`; undefined where none of its rows stands in a rollout.
  * @param forced the rows of a run that predicted the same with true histories, judged in the same way
  */
 export function rolloutCard(rows: readonly JudgedRow[], figure: RolloutFigure, forced?: readonly JudgedRow[]) {
@@ -49,11 +43,13 @@ export function rolloutCard(rows: readonly JudgedRow[], figure: RolloutFigure, f
   const partners = forced && valuesOf(forced, figure);
   return {
     /** The measure that is told of, where nothing was rated; else it is the score. */
-    measure: figure.measure,
+    measure: figure.measure ?? null,
     /** True turns in front of the rollouts: one number, unless the file holds several rollouts. */
-    starts: [...new Set(stepped.map(({ rollout }) => rollout.from))].sort((a, b) => a - b),
-    domains: inDomains(stepped).map(([domain, own]) => ({ domain, ...rolloutPart(own, figure, partners) })),
-    all: rolloutPart(stepped, figure, partners),
+    from: [...new Set(stepped.map(({ rollout }) => rollout.from))].sort((a, b) => a - b),
+    ...rolloutPart(stepped, figure, partners),
+    domains: Object.fromEntries(
+      inDomains(stepped).map(([domain, own]) => [domain, rolloutPart(own, figure, partners)] as const),
+    ),
     drift: partners && driftCard(stepped, partners, figure),
   };
 }
@@ -80,20 +76,22 @@ function rolloutPart(rows: readonly SteppedRow[], figure: RolloutFigure, partner
         from,
         to,
         /** The mean over these rows, the model's failures at rating 1. */
-        score: meanOf(within(all), scale),
+        score: estimateDocument(meanOf(within(all), scale)),
         /** The same without what is off-script; absent where nothing is, or where nothing is left. */
-        onScript: left.length === 0 ? undefined : meanOf(left, scale),
+        on_script: documentOfMean(left, scale),
         /** Of the rows that have a teacher-forced partner: what that scores, and how the rollout differs from it. Absent without partners. */
-        paired: paired.length === 0 ? undefined : { forced: meanOf(forced, scale), difference: meanOf(paired) },
+        teacher_forced: documentOfMean(forced, scale),
+        difference: documentOfMean(paired),
       };
     });
   return {
     predictions: countPredictions(rows),
     /** Predictions whose recorded action refers to something that the rollout never showed. */
-    offScript,
+    off_script: offScript,
     chains: new Set(rows.map(({ rollout }) => rollout.chain)).size,
-    distances: curve(({ rollout }) => rollout.distance),
-    steps: curve(({ rollout }) => rollout.step),
+    /** By turns since the last true observation, and by place in the trajectory. */
+    by_distance: curve(({ rollout }) => rollout.distance),
+    by_step: curve(({ rollout }) => rollout.step),
   };
 }
 
@@ -106,6 +104,11 @@ interface Valued {
 function meanOf(rows: readonly Valued[], scale?: Scale): Estimate {
   const observations = rows.map(({ row, value }) => ({ value, cluster: row.trajectory }));
   return clusteredEstimate(observations, scale);
+}
+
+/** Undefined of no rows. */
+function documentOfMean(rows: readonly Valued[], scale?: Scale): EstimateDocument | undefined {
+  return rows.length === 0 ? undefined : estimateDocument(meanOf(rows, scale));
 }
 
 function countPredictions(rows: readonly SteppedRow[]): number {
@@ -151,10 +154,21 @@ export function driftCard(rows: readonly SteppedRow[], partners: Partners, figur
     /** Rows with a figure in both runs, and rows of the rollout alone. */
     paired,
     unpaired: valuesOf(rows, figure).size - paired,
-    domains,
+    domains: Object.fromEntries(domains.map(({ domain, ...drifts }) => [domain, driftsDocument(drifts)] as const)),
     /** The mean over the domains that have it: over the seven published ones where all have. */
-    overall: { all: meanDrift(domains, 'all'), onScript: meanDrift(domains, 'onScript') },
+    overall: driftsDocument({ all: meanDrift(domains, 'all'), onScript: meanDrift(domains, 'onScript') }),
   };
+}
+
+type Drift = NonNullable<ReturnType<typeof driftOf>>;
+type Estimates = Readonly<Partial<Record<'all' | 'onScript', Drift | undefined>>>;
+
+function driftsDocument({ all, onScript }: Estimates) {
+  const figures = ({ slope, difference }: Partial<Drift> = {}) => ({
+    slope: slope ? estimateDocument(slope) : null,
+    difference: difference ? estimateDocument(difference) : null,
+  });
+  return { ...figures(all), on_script: onScript && figures(onScript) };
 }
 
 /** How a rollout falls behind the teacher-forced predictions of the same rows; undefined of none. */
@@ -171,7 +185,10 @@ function driftOf(pairs: readonly RowPair[]) {
   };
 }
 
-function meanDrift(domains: readonly (Drifts & { readonly domain: Domain })[], name: keyof Drifts): Drift | undefined {
+function meanDrift(
+  domains: readonly (Estimates & { readonly domain: Domain })[],
+  name: keyof Estimates,
+): Drift | undefined {
   const mean = (of: keyof Drift) => {
     const having = domains.filter((domain) => domain[name]?.[of] !== undefined);
     const counting = domainsOfMean(having.map(({ domain }) => domain));

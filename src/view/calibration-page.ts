@@ -1,37 +1,14 @@
 // The page of a calibration: what a judge can and cannot see, with its verdict and limits, dose curves, damages, known order, tricks and
 // scores, over all rows and by domain.
 
-import { decidingP, EQUIVALENT_POINTS } from '../core/calibration.js';
-import type { EstimateDocument } from '../core/document.js';
+import { EQUIVALENT_POINTS } from '../core/calibration.js';
 import { domainName } from '../core/domains.js';
-import { dimensionName } from '../core/table.js';
-import { DIMENSIONS } from '../core/types.js';
-import { helpOf } from '../judge/calibrate/variants.js';
-import { domainTable } from '../report/calibration.js';
-import type { CalibrationDocument, CalibrationPart, LimitVerdict, Sight, Step } from '../stats/calibration/document.js';
-import type { Cell, KeyFigure, Page, PageBlock, ShownTable } from './documents.js';
-import {
-  chance,
-  count,
-  DASH,
-  differenceChart,
-  figureColumns,
-  number,
-  plural,
-  range,
-  rangeBelow,
-  scoreChart,
-  signed,
-  withNotes,
-} from './figures.js';
+import { canaryTable, damageTable, domainTable, lostCell, stepTable } from '../report/calibration.js';
+import type { CalibrationDocument, CalibrationPart, LimitVerdict, Sight } from '../stats/calibration/document.js';
+import type { Cell, KeyFigure, Page, PageBlock } from './documents.js';
+import { count, DASH, figureColumns, number, plural, rangeBelow, scoreChart, signed, withNotes } from './figures.js';
 
 const DOSE_NOTE = `How many points a prediction loses against the truth as more of what is determined is damaged. Bands are 95 % intervals, clustered by trajectory; up to the dashed line, at ${EQUIVALENT_POINTS} points, a loss counts as none.`;
-const DAMAGE_NOTE = `Points that each damage costs in all and by dimension, its 95 % interval below. Seen: the interval lies above ${EQUIVALENT_POINTS} points; blind: below; undecided: it holds ${EQUIVALENT_POINTS}. In colour: the dimension moved, its interval does not hold 0. Bold: it lost more than each other one, by the intervals of the paired differences; where none is bold, no dimension alone is to blame.`;
-const ORDER_NOTE =
-  'Pairs of which the first is better by construction, as the judge rates them on the same rows. Inverted: the share of rows in which it rates the worse one higher. p is one-sided, adjusted over all steps (Holm). An order is kept or inverted where the rows show it, else undecided.';
-const TRICK_NOTE =
-  'Points that a trick buys on top of the same bad prediction. Where the line lies to the right of 0, the judge can be talked round.';
-
 const USES = { good: 'good', 'with care': 'soft', 'do not use': 'bad' } as const;
 const VERDICTS: Readonly<Record<LimitVerdict, Cell>> = {
   holds: { text: 'Held to limits: ✓ Passed', look: 'good' },
@@ -60,7 +37,7 @@ export function calibrationPage(calibration: CalibrationDocument): Page {
     notes,
     blocks: [
       ...dosesBlock(calibration),
-      ...blocksOf(overall),
+      ...blocksOf(overall, domains),
       ...(overall.scores.length === 0 ? [] : [scoresBlock(overall)]),
       {
         title: 'Domains',
@@ -174,76 +151,20 @@ function shareText(share: number): string {
   return whole === undefined ? `${Number((share * 100).toFixed(1))} %` : `${Math.round(share * whole)}/${whole}`;
 }
 
-/** A loss as a number of points; a gain has its minus. */
-function lostCell(loss: EstimateDocument | undefined) {
-  const points = (value: number) => signed(value).replace('+', '');
-  return loss === undefined
-    ? { text: DASH }
-    : { text: points(loss.value), under: [range(loss, points) ?? 'no interval'] };
-}
-
 /** What there is to say of all rows, or of a domain's: what nothing was judged for is left out. */
-function blocksOf({ losses, steps, canaries }: CalibrationPart): PageBlock[] {
+function blocksOf(part: CalibrationPart, domains?: CalibrationDocument['domains']): PageBlock[] {
   const blocks = [
-    { title: 'Damages', note: DAMAGE_NOTE, of: losses, table: damageTable(losses) },
-    { title: 'Known order', note: ORDER_NOTE, of: steps, table: stepTable(steps) },
-    { title: 'Tricks', note: TRICK_NOTE, of: canaries, table: trickTable(canaries) },
+    { title: 'Damages', table: damageTable(part) },
+    { title: 'Known order', table: stepTable(part, domains), drawn: part.steps },
+    { title: 'Tricks', table: canaryTable(part), drawn: part.canaries },
   ];
-  return blocks.flatMap(({ title, note, of, table }) => (of.length === 0 ? [] : [{ title, note, tables: [table] }]));
-}
-
-const LOOKS: Readonly<Record<Sight | Step['order'], string>> = {
-  seen: 'good',
-  kept: 'good',
-  blind: 'bad',
-  inverted: 'bad',
-  undecided: 'soft',
-};
-
-/** What each damage costs, which dimensions moved, and whether the judge sees it. */
-function damageTable(losses: CalibrationPart['losses']): ShownTable {
-  const rows = losses.map(({ most, sight, dimensions, ...loss }) => [
-    variantCell(loss.variant),
-    { text: sight, look: LOOKS[sight] },
-    lostCell(loss),
-    ...DIMENSIONS.map((name) => {
-      const { low, high } = dimensions[name] ?? { low: null, high: null };
-      const hasMoved = low !== null && high !== null && (low > 0 || high < 0);
-      return {
-        ...lostCell(dimensions[name]),
-        ...(hasMoved && { look: 'moved', isStrong: name === most }),
-      };
-    }),
-  ]);
-  return { columns: figureColumns(['Damage', 'Sight', 'Lost', ...DIMENSIONS.map(dimensionName)]), groups: [rows] };
-}
-
-function variantCell(variant: string): Cell {
-  return { text: variant, under: [helpOf(variant)].filter(Boolean) };
-}
-
-/** Pairs of predictions of which one is better by construction, and how the judge rates them. */
-function stepTable(steps: CalibrationPart['steps']): ShownTable {
-  const lines = steps.map((step) => ({
-    name: `${step.better} > ${step.worse}`,
-    figure: step,
-    cells: [
-      `${(step.inverted * 100).toFixed(1)} %`,
-      chance(decidingP(step)),
-      { text: step.order, look: LOOKS[step.order] },
-    ],
-  }));
-  return differenceChart(['Better > worse', 'Difference', 'Inverted', 'p', 'Order'], lines);
-}
-
-/** How many points each trick in a prediction buys. */
-function trickTable(canaries: CalibrationPart['canaries']): ShownTable {
-  const lines = canaries.map((figure) => ({
-    name: variantCell(figure.variant),
-    figure,
-    cells: [count(figure.rows)],
-  }));
-  return differenceChart(['Trick', 'Bought', 'Rows'], lines);
+  return blocks.flatMap(({ title, table, drawn }) => {
+    const rows = table.groups.flat();
+    const drawings = drawn && { ends: 'around 0' as const, figures: drawn };
+    const columns = table.columns.map((column, at) => ({ ...column, isWide: drawn !== undefined && at > 3 }));
+    const shown = { columns, groups: [rows], footnotes: table.footnotes, ...(drawings && { drawings }) };
+    return rows.length === 0 ? [] : [{ title, note: table.reading, tables: [shown] }];
+  });
 }
 
 function scoresBlock({ scores }: CalibrationPart): PageBlock {

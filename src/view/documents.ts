@@ -2,6 +2,7 @@
 
 import type { z } from 'zod';
 import type { Fact } from '../core/facts.js';
+import type { Cell } from '../core/table.js';
 import type { Estimate } from '../core/types.js';
 import type { LEADERBOARD } from '../report/formats.js';
 import type { GATE } from '../report/gate.js';
@@ -176,18 +177,7 @@ export interface ShownTable {
   readonly isBoard?: boolean;
 }
 
-/** A cell of a table: its text, and where that is not all, what stands below it, how it looks and where it leads. */
-export type Cell =
-  | string
-  | {
-      readonly text: string;
-      readonly under?: readonly string[];
-      /** A class of the stylesheet. */
-      readonly look?: string | undefined;
-      readonly isStrong?: boolean;
-      /** An address within the app. */
-      readonly link?: string;
-    };
+export type { Cell };
 
 /** A figure with its interval, which is drawn. */
 export interface Figure {

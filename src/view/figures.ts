@@ -1,7 +1,7 @@
 // Figures as pages write them, in documents and in browsers alike; and tables whose figures are drawn on one scale.
 
 import { counted, type Ends, grouped, intervalText } from '../core/printable.js';
-import { notesBelow, type Table } from '../core/table.js';
+import { type CellTable, notesBelow } from '../core/table.js';
 import type { Cell, Figure, ScaleEnds, ShownTable } from './documents.js';
 
 /** What stands where there is no figure. */
@@ -102,6 +102,6 @@ function chart(
 }
 
 /** A table for a terminal as pages show it: it says below itself how to read it. */
-export function withNotes({ columns, groups, ...notes }: Table) {
+export function withNotes({ columns, groups, ...notes }: CellTable) {
   return { columns, groups, footnotes: notesBelow(notes) };
 }

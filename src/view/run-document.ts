@@ -1,15 +1,14 @@
 // The page of a run: what `awb score` says of it, and what is behind that.
 
 import { basename } from 'node:path';
-import { FIGURES } from '../core/comparison.js';
 import { ASKED, type RunCosts, sumOf } from '../core/costs.js';
 import { domainName, domainsOfMean, meanName } from '../core/domains.js';
 import { present } from '../core/errors.js';
 import { DEFAULT_MEASURE, type Measure } from '../core/measures.js';
 import { countedPoints, isRated, possibleRating } from '../core/points.js';
-import { costCell, type Ends } from '../core/printable.js';
+import { costCell } from '../core/printable.js';
 import { rowIdOf } from '../core/row-id.js';
-import { dimensionName, type Table } from '../core/table.js';
+import { dimensionName } from '../core/table.js';
 import {
   askedName,
   DIMENSIONS,
@@ -21,7 +20,6 @@ import {
 import { askedWord, measureOf } from '../judge/modes.js';
 import { askedNames, costTable } from '../report/costs.js';
 import {
-  decimalsOf,
   equivalenceTable,
   isLikeScore,
   leadingMeasure,
@@ -39,8 +37,8 @@ import { clusteredEstimate } from '../stats/clusters.js';
 import { percent } from '../stats/coverage.js';
 import { equivalenceCard } from '../stats/equivalence.js';
 import type { RolloutCard } from '../stats/rollout.js';
-import type { Cell, KeyFigure, NamedText, Page, PageBlock, RunDocument, ScaleEnds, ShownTable } from './documents.js';
-import { count, DASH, figureColumns, number, range, rangeBelow, scoreChart, withNotes } from './figures.js';
+import type { KeyFigure, NamedText, Page, PageBlock, RunDocument, ScaleEnds, ShownTable } from './documents.js';
+import { count, DASH, figureColumns, number, rangeBelow, scoreChart, withNotes } from './figures.js';
 import { leadingOf } from './listed-run.js';
 
 export interface Extras {
@@ -231,41 +229,17 @@ function inShort(tokens: number): string {
   return `${size.toFixed(1)} ${unit}`;
 }
 
-/** Every figure of the tables that `awb score` prints. */
+/** Every figure of the tables that `awb score` prints; intervals leave their columns, since they stand below the figures. */
 function figureTables(card: ScoreCard): ShownTable[] {
-  const rated = scoreTable(card);
-  const measured = measureTable(card, measureOf);
-  const names = measureNames(card);
-  const measuresIn = card.domains.map(({ measures }) => measures).filter((own) => Object.keys(own).length > 0);
-  const ratedIn = [...card.domains.map(({ withFailures }) => withFailures), card.overallWithFailures];
-  return [
-    ...(rated === undefined ? [] : [figureTable(rated, FIGURES, ratedIn, () => 1)]),
-    ...(measured === undefined
-      ? []
-      : [figureTable(measured, names, [...measuresIn, card.overallMeasures], (name) => decimalsOf(measureOf(name)))]),
-  ];
-}
-
-/** A table of a name, of rows, and of these figures, whose intervals leave their columns and stand below the figures. */
-function figureTable<Name extends string>(
-  shown: Table,
-  names: readonly Name[],
-  sets: readonly Readonly<Partial<Record<Name, Ends>>>[],
-  decimalsIn: (name: Name) => number,
-): ShownTable {
-  const isKept = (_: unknown, column: number) => shown.columns[column]?.heading !== '95 % interval';
-  const all = shown.groups.flat();
-  const cellsOf = (row: readonly string[]) =>
-    row.filter(isKept).map((text, column): Cell => {
-      const name = names[column - 2];
-      const interval = name && range(sets[all.indexOf(row)]?.[name], (value) => value.toFixed(decimalsIn(name)));
-      return interval ? { text, under: [interval] } : text;
-    });
-  return {
-    ...withNotes(shown),
-    columns: shown.columns.filter(isKept),
-    groups: shown.groups.map((rows) => rows.map(cellsOf)),
-  };
+  return [scoreTable(card), measureTable(card, measureOf)].flatMap((table) => {
+    if (table === undefined) return [];
+    const isKept = (_: unknown, column: number) => table.columns[column]?.heading !== '95 % interval';
+    return {
+      ...withNotes(table),
+      columns: table.columns.filter(isKept),
+      groups: table.groups.map((rows) => rows.map((cells) => cells.filter(isKept))),
+    };
+  });
 }
 
 /** How often each rating from 1 to 5 was given. Fractions, as panels give them, count with the nearest whole one; the mean is theirs. */
@@ -381,17 +355,19 @@ function inWords(quantity: number): string {
 /** Score by distance as curves with their bands; the tables of `awb score` hold the figures behind them, and the drift. */
 function rolloutBlock(card: RolloutCard, ends: ScaleEnds, forced: string | undefined): PageBlock {
   const parts = [
-    { name: 'All rows', bins: card.all.distances, isSum: true },
-    ...card.domains.map(({ domain, distances }) => ({ name: domainName(domain), bins: distances, isSum: false })),
+    { name: 'All rows', bins: card.by_distance, isSum: true },
+    ...Object.entries(card.domains).map(([domain, part]) => ({
+      ...{ name: domainName(domain), bins: part.by_distance, isSum: false },
+    })),
   ];
   const curves = parts.flatMap(({ name, bins, isSum }) => {
     const middles = bins.map(({ from, to }) => (from + to) / 2);
     const [least = 0, most = 0] = [middles[0], middles.at(-1)];
-    const points = bins.map(({ from, to, score, paired }) => ({
+    const points = bins.map(({ from, to, score, teacher_forced: forced }) => ({
       at: ((from + to) / 2 - least) / (most - least),
       label: from === to ? String(from) : `${from}–${to}`,
       figure: score,
-      other: paired?.forced.value,
+      other: forced?.value,
     }));
     return bins.length > 1 ? [{ name, isSum, points }] : [];
   });

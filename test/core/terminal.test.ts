@@ -1,7 +1,7 @@
 // Tables in a terminal: within its width, and nothing of them lost.
 
 import { describe, expect, it } from 'vitest';
-import type { Table } from '../../src/core/table.js';
+import type { CellTable } from '../../src/core/table.js';
 import { terminal } from '../../src/core/terminal.js';
 import { DOMAINS } from '../../src/core/types.js';
 import { differenceTable } from '../../src/report/comparison.js';
@@ -10,7 +10,7 @@ import { comparisonView, difference } from '../support/comparison-views.js';
 import { domainScore, scoreCard } from '../support/score-cards.js';
 
 const published = DOMAINS.map((name, index) => domainScore(name, 40 + index));
-const plain = (table: Table | undefined, columns = 80) => terminal(table as Table, { columns, color: false });
+const plain = (table: CellTable | undefined, columns = 80) => terminal(table as CellTable, { columns, color: false });
 const lineOf = (text: string, start: string) => text.split('\n').find((line) => line.startsWith(start));
 
 /** A difference of the middle of its interval. */
@@ -67,7 +67,7 @@ describe('in a terminal', () => {
   });
 
   it('colours are used only when asked for', () => {
-    const table = scoreTable(scoreCard(published)) as Table;
+    const table = scoreTable(scoreCard(published)) as CellTable;
     const colored = terminal(table, { columns: 80, color: true });
     expect(plain(table)).not.toContain('\x1b');
     expect(colored).toContain('\x1b[');

@@ -1,7 +1,7 @@
 // Tables of score cards.
 
 import { describe, expect, it } from 'vitest';
-import type { Table } from '../../src/core/table.js';
+import type { CellTable } from '../../src/core/table.js';
 import { terminal } from '../../src/core/terminal.js';
 import { DOMAINS } from '../../src/core/types.js';
 import { measureTable, overallName, scoreTable } from '../../src/report/score-table.js';
@@ -9,7 +9,7 @@ import { measureOf } from '../support/measures.js';
 import { domainScore, estimate, scoreCard } from '../support/score-cards.js';
 
 const published = DOMAINS.map((name, index) => domainScore(name, 40 + index));
-const plain = (table: Table | undefined, columns = 80) => terminal(table as Table, { columns, color: false });
+const plain = (table: CellTable | undefined, columns = 80) => terminal(table as CellTable, { columns, color: false });
 const lineOf = (text: string, start: string) => text.split('\n').find((line) => line.startsWith(start));
 
 describe('the name of the mean over domains', () => {
@@ -107,7 +107,8 @@ describe('the table of measures', () => {
       'Text measures of prediction against ground truth and measures, 0-100; they are no ratings. A mean is over the domains that have it.',
     ]);
     expect(table?.footnotes).toEqual(['bits_a_byte: from 0 on, smaller is better; taken_for_real: 0-100, best at 50.']);
-    expect(table?.groups[0]?.[0]).toEqual(['MCP', '9', '50.00', '1.25', '48.00']);
+    const texts = table?.groups[0]?.[0]?.map((cell) => (typeof cell === 'string' ? cell : cell.text));
+    expect(texts).toEqual(['MCP', '9', '50.00', '1.25', '48.00']);
   });
 
   it('is left out where nothing was measured', () => {

@@ -1,6 +1,7 @@
 // What a rollout scores by step and by distance.
 
 import { describe, expect, it } from 'vitest';
+import { estimateDocument } from '../../../src/core/document.js';
 import type { JudgedRow } from '../../../src/core/types.js';
 import { clusteredEstimate } from '../../../src/stats/clusters.js';
 import { type RolloutCard, rolloutCard } from '../../../src/stats/rollout.js';
@@ -21,8 +22,8 @@ function steps(trajectories: number, places: readonly number[], more: Partial<Ma
 
 describe('the curves of a rollout', () => {
   it('have a bin for each distance with rows enough, and join the others to ranges', () => {
-    const { all } = cardOf([...steps(12, [1, 2]), ...steps(6, [3, 4, 5, 7]), ...steps(2, [9])]);
-    expect(all.distances.map(({ from, to, score }) => [from, to, score.rows])).toEqual([
+    const all = cardOf([...steps(12, [1, 2]), ...steps(6, [3, 4, 5, 7]), ...steps(2, [9])]);
+    expect(all.by_distance.map(({ from, to, score }) => [from, to, score.rows])).toEqual([
       [1, 1, 12],
       [2, 2, 12],
       [3, 4, 12],
@@ -37,7 +38,7 @@ describe('the curves of a rollout', () => {
       first.map(({ total, trajectory }) => ({ value: (total - 1) * 25, cluster: trajectory })),
       'score',
     );
-    expect(cardOf(rows).all.distances[0]?.score).toEqual(expected);
+    expect(cardOf(rows).by_distance[0]?.score).toEqual(estimateDocument(expected));
     expect(expected.low).toBeLessThan(expected.value);
   });
 
@@ -47,22 +48,22 @@ describe('the curves of a rollout', () => {
         ? steppedRow({ trajectory: Number(row.trajectory.slice(10)), step: 2, rating: undefined })
         : row,
     );
-    expect(cardOf(rows).all.distances.map(({ score }) => score.value)).toEqual([expect.closeTo(97.275, 9), 0]);
+    expect(cardOf(rows).by_distance.map(({ score }) => score.value)).toEqual([expect.closeTo(97.275, 9), 0]);
   });
 
   it('tell distance and turn apart where true turns stand in front', () => {
-    const { all, starts } = cardOf(steps(12, [4, 5], { from: 3 }));
+    const { from: starts, ...all } = cardOf(steps(12, [4, 5], { from: 3 }));
     expect(starts).toEqual([3]);
-    expect(all.distances.map(({ from }) => from)).toEqual([1, 2]);
-    expect(all.steps.map(({ from }) => from)).toEqual([4, 5]);
+    expect(all.by_distance.map(({ from }) => from)).toEqual([1, 2]);
+    expect(all.by_step.map(({ from }) => from)).toEqual([4, 5]);
   });
 
   it('show off-script rows apart, and leave none out', () => {
     const off = steps(6, [2], { offScript: ['/a'] });
     const rows = [...steps(12, [1]), ...off, ...steps(12, [2]).slice(6)];
-    const { all } = cardOf(rows);
-    expect(all).toMatchObject({ predictions: 24, offScript: 6, chains: 12 });
-    expect(all.distances.map(({ score, onScript }) => [score.rows, onScript?.rows])).toEqual([
+    const all = cardOf(rows);
+    expect(all).toMatchObject({ predictions: 24, off_script: 6, chains: 12 });
+    expect(all.by_distance.map(({ score, on_script }) => [score.rows, on_script?.rows])).toEqual([
       [12, 12],
       [12, 6],
     ]);
@@ -70,9 +71,9 @@ describe('the curves of a rollout', () => {
 
   it('average the repeats of a row first', () => {
     const again = steps(12, [1, 2], { repeat: 1, rating: 3 });
-    const { all } = cardOf([...steps(12, [1, 2], { rating: 5 }), ...again]);
+    const all = cardOf([...steps(12, [1, 2], { rating: 5 }), ...again]);
     expect(all.predictions).toBe(48);
-    expect(all.distances.map(({ score }) => [score.rows, score.value])).toEqual([
+    expect(all.by_distance.map(({ score }) => [score.rows, score.value])).toEqual([
       [12, 75],
       [12, 75],
     ]);
@@ -80,7 +81,7 @@ describe('the curves of a rollout', () => {
 
   it('stand by domain, in the order of the table', () => {
     const { domains } = cardOf([...steps(12, [1], { domain: 'web' }), ...steps(12, [1, 2], { domain: 'mcp' })]);
-    expect(domains.map(({ domain, predictions }) => [domain, predictions])).toEqual([
+    expect(Object.entries(domains).map(([domain, { predictions }]) => [domain, predictions])).toEqual([
       ['mcp', 24],
       ['web', 12],
     ]);
@@ -95,7 +96,7 @@ describe('the curves of a rollout', () => {
     }));
     const card = rolloutCard(rows, { measure: 'chrf', scale: [0, 100] });
     expect(card?.measure).toBe('chrf');
-    expect(card?.all.distances[0]?.score.value).toBe(40);
+    expect(card?.by_distance[0]?.score.value).toBe(40);
   });
 
   it('are absent of a run that is no rollout', () => {

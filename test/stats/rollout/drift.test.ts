@@ -1,7 +1,8 @@
 // How fast a rollout falls behind its teacher-forced partner.
 
 import { describe, expect, it } from 'vitest';
-import type { JudgedRow } from '../../../src/core/types.js';
+import { type EstimateDocument, estimateDocument } from '../../../src/core/document.js';
+import type { Estimate, JudgedRow } from '../../../src/core/types.js';
 import { meanOfEstimates } from '../../../src/stats/clusters.js';
 import { type DriftCard, driftCard, isStepped, slopeWithin, valuesOf } from '../../../src/stats/rollout.js';
 import { type MadeStep, steppedRow } from '../../support/rollouts.js';
@@ -34,6 +35,10 @@ const forced = (trajectories: number, more: Partial<MadeStep> = {}) =>
 const driftOf = (rows: readonly JudgedRow[], partners: readonly JudgedRow[]): DriftCard =>
   driftCard(rows.filter(isStepped), valuesOf(partners, { scale: 'score' }), { scale: 'score' });
 
+/** A figure with an interval, as it is computed with. */
+const asEstimate = ({ se, df, low, high, ...figure }: EstimateDocument): Estimate =>
+  se === null || df === null || low === null || high === null ? figure : { ...figure, se, df, low, high };
+
 describe('the drift of a rollout', () => {
   it('is the slope of the paired difference within chains, by domain', () => {
     const rows = rowsOf(12, LOST);
@@ -45,7 +50,7 @@ describe('the drift of a rollout', () => {
       cluster: row.trajectory,
     }));
     const slope = slopeWithin(points);
-    const found = domains[0]?.all?.slope;
+    const found = domains.terminal?.slope;
     expect([paired, unpaired]).toEqual([rows.length, 0]);
     expect(found?.value).toBeCloseTo(slope?.value ?? Number.NaN, 9);
     expect(found?.low).toBeCloseTo(slope?.low ?? Number.NaN, 7);
@@ -56,8 +61,8 @@ describe('the drift of a rollout', () => {
   it('is 0 of a model that scores as well on its own histories, however hard late steps are', () => {
     const late = (step: number) => step / 4;
     const { overall } = driftOf(rowsOf(12, late), rowsOf(12, late, { isTrue: true }));
-    expect(overall.all?.slope?.value).toBe(0);
-    expect(overall.all?.difference.value).toBe(0);
+    expect(overall.slope?.value).toBe(0);
+    expect(overall.difference?.value).toBe(0);
   });
 
   it('over all domains is the mean of them, and with seven and more that of the seven', () => {
@@ -65,8 +70,10 @@ describe('the drift of a rollout', () => {
     const rows = domains.flatMap((domain, at) => rowsOf(12, (s, t) => (at + 1) * LOST(s, t), { domain }));
     const partners = domains.flatMap((domain) => forced(12, { domain }));
     const { domains: found, overall } = driftOf(rows, partners);
-    const expected = meanOfEstimates(found.flatMap(({ all }) => all?.slope ?? []));
-    expect(overall.all?.slope).toEqual(expected);
+    const slopes = Object.values(found).flatMap(({ slope }) => (slope === null ? [] : [asEstimate(slope)]));
+    const expected = meanOfEstimates(slopes);
+    expect(slopes).toHaveLength(2);
+    expect(overall.slope).toEqual(estimateDocument(expected));
     expect(expected.low).toBeDefined();
     const all = ['mcp', 'search', 'terminal', 'swe', 'android', 'web', 'os', 'game'];
     const eight = all.flatMap((domain) => rowsOf(6, (s, t) => (domain === 'game' ? 5 : 1) * LOST(s, t), { domain }));
@@ -74,7 +81,7 @@ describe('the drift of a rollout', () => {
       eight,
       all.flatMap((domain) => forced(6, { domain })),
     );
-    expect(seven.overall.all?.slope?.value).toBeCloseTo(seven.domains[0]?.all?.slope?.value ?? 0, 9);
+    expect(seven.overall.slope?.value).toBeCloseTo(seven.domains.mcp?.slope?.value ?? 0, 9);
   });
 
   it('counts a failure of the model at rating 1 on either side', () => {
@@ -83,9 +90,9 @@ describe('the drift of a rollout', () => {
         ? row
         : steppedRow({ trajectory: Number(row.trajectory.split('t').at(-1)), step: row.turnIdx, rating: undefined }),
     );
-    expect(driftOf(rows, forced(12)).overall.all?.slope?.value).toBeLessThan(-10);
+    expect(driftOf(rows, forced(12)).overall.slope?.value).toBeLessThan(-10);
     const failed = forced(12).map((row) => ({ ...row, failed: 1, failure: { class: 'empty', reason: '' } as const }));
-    expect(driftOf(rowsOf(12, NOTHING), failed).overall.all?.difference.value).toBeGreaterThan(80);
+    expect(driftOf(rowsOf(12, NOTHING), failed).overall.difference?.value).toBeGreaterThan(80);
   });
 
   it('without off-script rows stands beside the one with them, and is absent where there are none', () => {
@@ -94,16 +101,16 @@ describe('the drift of a rollout', () => {
       row.turnIdx === 7 && row.rollout ? { ...row, rollout: { ...row.rollout, offScript: ['/a'] } } : row,
     );
     const { overall } = driftOf(rows, forced(12));
-    expect(overall.all?.slope?.value).toBeLessThan(-5);
-    expect(overall.onScript?.slope?.value).toBe(0);
-    expect(driftOf(rowsOf(12, off), forced(12)).overall.onScript).toBeUndefined();
+    expect(overall.slope?.value).toBeLessThan(-5);
+    expect(overall.on_script?.slope?.value).toBe(0);
+    expect(driftOf(rowsOf(12, off), forced(12)).overall.on_script).toBeUndefined();
   });
 
   it('counts rows without a partner, and those alone are no drift', () => {
     const found = driftOf(rowsOf(12, LOST), forced(4));
     expect(found.paired + found.unpaired).toBe(rowsOf(12, LOST).length);
-    expect(found.domains[0]?.all?.slope).not.toHaveProperty('low');
-    expect(driftOf(rowsOf(12, LOST), forced(12, { domain: 'os' })).overall).toEqual({});
+    expect(found.domains.terminal?.slope?.low).toBeNull();
+    expect(driftOf(rowsOf(12, LOST), forced(12, { domain: 'os' })).overall).toEqual({ slope: null, difference: null });
   });
 
   it('averages repeats of a row on both sides first', () => {
@@ -111,8 +118,8 @@ describe('the drift of a rollout', () => {
     const one = driftOf(
       rowsOf(12, (s, t) => 2 * LOST(s, t)),
       forced(12),
-    ).overall.all?.slope;
-    const two = driftOf(twice, [...forced(12), ...forced(12, { repeat: 1 })]).overall.all?.slope;
+    ).overall.slope;
+    const two = driftOf(twice, [...forced(12), ...forced(12, { repeat: 1 })]).overall.slope;
     expect(two?.rows).toBe(one?.rows);
     expect(two?.value).toBeCloseTo(one?.value ?? 0, 9);
   });
