@@ -51,7 +51,7 @@ export function figureColumns(headings: readonly string[]): ShownTable['columns'
 }
 
 /** A row of a chart: its name, its figure, and what stands behind that and its interval. */
-export interface ChartLine {
+interface ChartLine {
   readonly name: Cell;
   readonly figure: Figure | null;
   readonly cells?: readonly Cell[];
