@@ -28,7 +28,7 @@ export interface Difference {
   /** Two-sided permutation p, signs flipped by trajectory; absent without resampling. */
   readonly p?: number | undefined;
   /** Of a domain: `p` adjusted over the domains by Holm's method, for each figure on its own. */
-  readonly adjustedP?: number | undefined;
+  readonly pAdjusted?: number | undefined;
   /** The smallest true difference that these rows would have shown with 80 % power at a two-sided 0.05. */
   readonly smallestEffect?: number | undefined;
   /** What the variance of the difference is made of; absent where there is no standard error. */

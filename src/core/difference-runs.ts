@@ -1,6 +1,6 @@
-// Where two lists are equal: runs of equal entries, anchored at those that stand once in either list.
+// Where two lists are equal: runs of equal entries, anchored at those that stand once in either list; and the known name nearest to a wrong one.
 
-import { numbered } from './chrf.js';
+import { encode, numbered } from './chrf.js';
 
 /** Runs of equal entries, in order and apart from each other. */
 export function equalRuns(a: readonly string[], b: readonly string[]): Run[] {
@@ -192,4 +192,19 @@ function crossBlock(columns: Int32Array, matches: Int32Array, lastRow: number, s
     up = (minus << 1) | (step >> 1) | ~(vertical | plusBelow);
     down = plusBelow & vertical;
   }
+}
+
+/** The known name nearest to a mistyped one; undefined where none is within a Levenshtein distance of 2, or of a third of its length. */
+export function nearest(name: string, known: readonly string[]): string | undefined {
+  let best: string | undefined;
+  let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1;
+  for (const candidate of known) {
+    const { p, t, alphabet } = encode(name, candidate);
+    const distance = editDistance(p, t, alphabet);
+    if (distance < bestDistance) {
+      best = candidate;
+      bestDistance = distance;
+    }
+  }
+  return best;
 }

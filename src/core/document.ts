@@ -6,17 +6,19 @@ import type { Estimate } from './types.js';
 
 type CamelCase<Name> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<CamelCase<Tail>>}` : Name;
 
-/** What a document is made of: its keys in camelCase. What it has as null may be absent. */
-type SourceOf<Document> = Document extends readonly (infer Item)[]
-  ? readonly SourceOf<Item>[]
+/** What a document is made of: its keys in camelCase. What it has as null may be absent, or `Missing`. */
+export type SourceOf<Document, Missing = undefined> = Document extends readonly (infer Item)[]
+  ? readonly SourceOf<Item, Missing>[]
   : Document extends object
     ? {
         readonly [Key in keyof Document as null extends Document[Key] ? never : CamelCase<Key>]: SourceOf<
-          Document[Key]
+          Document[Key],
+          Missing
         >;
       } & {
         readonly [Key in keyof Document as null extends Document[Key] ? CamelCase<Key> : never]?:
-          | SourceOf<Document[Key]>
+          | SourceOf<Exclude<Document[Key], null>, Missing>
+          | Missing
           | undefined;
       }
     : Document;
@@ -27,7 +29,7 @@ type SourceOf<Document> = Document extends readonly (infer Item)[]
  */
 export function documentOf<Schema extends z.ZodType>(
   schema: Schema,
-  source: SourceOf<z.infer<Schema>>,
+  source: SourceOf<z.infer<Schema>, null>,
 ): z.infer<Schema> {
   // `made` follows the schema key by key; test/report/documents.test.ts holds what commands print to it.
   return made(schema, source) as z.infer<Schema>;

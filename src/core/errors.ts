@@ -1,7 +1,5 @@
-// What can go wrong for a user, each with its exit code and its next step; the known name nearest to a wrong one; and values that must be there.
+// What can go wrong for a user, each with its exit code and its next step; and values that must be there.
 
-import { encode } from './chrf.js';
-import { editDistance } from './difference-runs.js';
 import { isObject } from './json.js';
 
 /** Exit codes, as docs/exit-codes.md lists them. The larger ones follow sysexits.h. */
@@ -79,21 +77,6 @@ export function refusedBy(error: unknown, told: (code: string) => UserError): un
 /** What an error says, whatever was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-/** The known name nearest to a mistyped one; undefined where none is within a Levenshtein distance of 2, or of a third of its length. */
-export function nearest(name: string, known: readonly string[]): string | undefined {
-  let best: string | undefined;
-  let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1;
-  for (const candidate of known) {
-    const { p, t, alphabet } = encode(name, candidate);
-    const distance = editDistance(p, t, alphabet);
-    if (distance < bestDistance) {
-      best = candidate;
-      bestDistance = distance;
-    }
-  }
-  return best;
 }
 
 // A value that the program's own logic says is there.

@@ -81,6 +81,14 @@ export function intervalCell(estimate: Ends | undefined): string {
   return intervalText(estimate ?? {})?.replace(' to ', '–') ?? NONE;
 }
 
+/** A p below this is written as a bound. */
+const LEAST_P = 0.0001;
+
+/** A p as a cell shows it. */
+export function chanceText(p: number): string {
+  return p < LEAST_P ? `<${LEAST_P}` : p.toFixed(4);
+}
+
 /** A dimension as a heading names it. */
 export function dimensionName(dimension: Dimension): string {
   return `${dimension.charAt(0).toUpperCase()}${dimension.slice(1)}`;

@@ -3,7 +3,8 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { type DomainPrompts, exists, loadWorldModelPrompts, readText } from '../benchmark/prompts.js';
-import { EXIT, nearest, UserError } from '../core/errors.js';
+import { nearest } from '../core/difference-runs.js';
+import { EXIT, UserError } from '../core/errors.js';
 import { actionOf, earlierTurns, promptOf, type Turn } from '../core/turn.js';
 import type { ChatMessage, Io, Sample } from '../core/types.js';
 import { type OptionTable, option, type Settings, under } from '../settings/command.js';

@@ -7,7 +7,7 @@ import { documentOf, FIGURE, keyed, SPREAD, TEXT } from '../core/document.js';
 import { domainName, domainsOfMean, meanName } from '../core/domains.js';
 import { asciiJson } from '../core/json.js';
 import { intervalText, oneLine, shortened, signed, twoDecimals } from '../core/printable.js';
-import { columnsOf, NONE, type OutputFormat, withoutIntervalNote } from '../core/table.js';
+import { chanceText, columnsOf, NONE, type OutputFormat, withoutIntervalNote } from '../core/table.js';
 import {
   blocksText,
   bold,
@@ -18,7 +18,7 @@ import {
   terminal,
   wrapped,
 } from '../core/terminal.js';
-import { DIMENSIONS } from '../core/types.js';
+import { DIMENSIONS, type Estimate } from '../core/types.js';
 import { csvText, markdownTable, markdownText } from './markup.js';
 import { TRUST, type Trust, trustDocument, trustTexts, VARIANCE, varianceSource, varianceText } from './trust.js';
 
@@ -52,7 +52,7 @@ function rowsText(compared: number, rows: number): string {
 }
 
 /** The mean over the domains that were compared: what it is called, and how many rows either run chose in the domains that it is of. */
-function meanIn({ domains, rows, macroOf }: Comparison): { readonly name: string; readonly rows: number } {
+export function meanIn({ domains, rows, macroOf }: Comparison): { readonly name: string; readonly rows: number } {
   const compared = domains.filter((each) => each.compared > 0);
   const names = compared.map(({ domain }) => domain);
   const behind = domainsOfMean(names);
@@ -174,7 +174,7 @@ export function comparisonSource(comparison: Comparison, weaknesses: ReadonlyMap
 
 function differencesSource(set: DifferenceSet) {
   const sources = Object.entries(set).map(([figure, found]) => {
-    const { difference, adjustedP: pAdjusted, split } = found;
+    const { difference, pAdjusted, split } = found;
     const source = {
       ...difference,
       ...found,
@@ -206,7 +206,7 @@ function headOf({ base, candidate, notes }: ComparisonView): string[] {
 
 function terminalText(view: ComparisonView, look: Look): string {
   const { comparison, weaknesses } = view;
-  const table = differenceTable(comparison, view.dimensions ? 'all' : 'overall');
+  const table = differenceTable(comparison, view.dimensions);
   const text = (line: string) => wrapped(line, look.columns);
   const moved = comparison.moved.flatMap((row) => {
     const figures = `${signed(row.difference).padStart(8)}  ${twoDecimals(row.base)} -> ${twoDecimals(row.candidate)}`;
@@ -239,7 +239,7 @@ function markdown(view: ComparisonView): string {
     `**${markdownText(openingOf(view))}**`,
     '',
     ...headOf(view).flatMap((line) => [markdownText(line), '']),
-    markdownTable(differenceTable(comparison, view.dimensions ? 'all' : 'overall')),
+    markdownTable(differenceTable(comparison, view.dimensions)),
     ...(moved.length === 0 ? [] : ['#### Rows that moved most', '', markdownTable({ columns, groups: [moved] })]),
   ].join('\n');
 }
@@ -271,18 +271,21 @@ const COLUMNS = columnsOf(
   '<Domain, Rows, Base, Candidate|Cand., Difference|Diff., 95 % interval|95 %, p, Won/tied/lost|W/T/L, Detectable|Det.',
 );
 /** The columns that tell a difference. */
-const TONED = [4, 5];
+export const TELLING = [4, 5];
 
-/** A p below this is written as a bound. */
-const LEAST_P = 0.0001;
 /** A domain shows a difference where its p, adjusted for all domains, is below this. */
 const SHOWN_P = 0.05;
 
+/** With the figure of each row, group by group; null where it has none. */
+interface DifferenceTable extends MarkedTable {
+  readonly figures: readonly (readonly (Estimate | null)[])[];
+}
+
 /**
- * The table of differences: a row per domain, then Overall; with `dimensions` also Overall's five, or each domain's too.
- * Points of 0-100 with two decimals.
+ * The table of differences: a group of the domains, one of Overall and one of its five dimensions; with `dimensions` also a group of the
+ * domains for each of the five. Points of 0-100 with two decimals.
  */
-export function differenceTable(comparison: Comparison, dimensions: 'none' | 'overall' | 'all'): MarkedTable {
+export function differenceTable(comparison: Comparison, dimensions = false): DifferenceTable {
   const { domains, overall } = comparison;
   const { name, rows } = meanIn(comparison);
   const ofDomains = (figure: Figure) =>
@@ -293,8 +296,8 @@ export function differenceTable(comparison: Comparison, dimensions: 'none' | 'ov
   const lines: Line[][] = [
     ofDomains('total'),
     [[name, rows, overall.total]],
-    ...(dimensions === 'none' ? [] : [DIMENSIONS.map((figure): Line => [figure, rows, overall[figure]])]),
-    ...(dimensions === 'all' ? DIMENSIONS.map(ofDomains) : []),
+    DIMENSIONS.map((figure): Line => [figure, rows, overall[figure]]),
+    ...(dimensions ? DIMENSIONS.map(ofDomains) : []),
   ];
   const totals = domains.map(({ figures }) => figures.total);
   const fixed = overall.total?.onTheseRows;
@@ -303,7 +306,8 @@ export function differenceTable(comparison: Comparison, dimensions: 'none' | 'ov
   return {
     columns: COLUMNS,
     groups: lines.map((group) => group.map(differenceRow)),
-    toneOf: (group, row, column) => (TONED.includes(column) ? toneOf(lines[group]?.[row]?.[2]) : undefined),
+    figures: lines.map((group) => group.map(([, , found]) => found?.difference ?? null)),
+    toneOf: (group, row, column) => (TELLING.includes(column) ? toneOf(lines[group]?.[row]?.[2]) : undefined),
     footnotes: [
       ...(lines.flat().some(([, , found]) => isStarred(found)) ? ['*: p holds among all domains, too (Holm).'] : []),
       ...(fixed === undefined
@@ -336,7 +340,7 @@ function toneOf(found: Difference | undefined): Tone | undefined {
 function differenceRow([name, rows, found]: Line): string[] {
   if (found === undefined) return [name, rowsText(0, rows), ...COLUMNS.slice(2).map(() => NONE)];
   const { difference, base, candidate, wins, ties, losses, p, smallestEffect } = found;
-  const chance = p === undefined ? NONE : p < LEAST_P ? `<${LEAST_P}` : p.toFixed(4);
+  const chance = p === undefined ? NONE : chanceText(p);
   return [
     ...[name, rowsText(difference.rows, rows), twoDecimals(base), twoDecimals(candidate), signed(difference.value)],
     ...[intervalText(difference, signed) ?? NONE, `${chance}${isStarred(found) ? '*' : ''}`],
@@ -345,5 +349,5 @@ function differenceRow([name, rows, found]: Line): string[] {
 }
 
 function isStarred(found: Difference | undefined): boolean {
-  return found?.adjustedP !== undefined && found.adjustedP < SHOWN_P;
+  return found?.pAdjusted !== undefined && found.pAdjusted < SHOWN_P;
 }

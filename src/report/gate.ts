@@ -5,13 +5,13 @@ import type { Comparison } from '../core/comparison.js';
 import {
   againstText,
   type BoundResult,
-  domainOf,
+  DECISION,
   type GateDecision,
   type GateOutcome,
+  RULE,
   type RuleResult,
-  TIERS,
 } from '../core/decision.js';
-import { documentOf, FIGURE, keyed, TEXT } from '../core/document.js';
+import { documentOf, keyed } from '../core/document.js';
 import type { ExitCode } from '../core/errors.js';
 import { countBy, groupBy } from '../core/groups.js';
 import { asciiJson } from '../core/json.js';
@@ -101,14 +101,13 @@ const COLORS: Readonly<Record<GateOutcome, string>> = {
 const COLUMNS = columnsOf('<Rule, Base, Candidate|Cand., Change, Interval, Bound, <Result');
 const TONE = { GO: 'good', 'NO-GO': 'bad', INCONCLUSIVE: 'open', INCOMPLETE: 'open' } as const;
 const RESULT = { GO: 'holds', 'NO-GO': 'broken', INCONCLUSIVE: 'open', INCOMPLETE: 'no evidence' } as const;
-const SIGN = { 'at least': '≥', 'at most': '≤' } as const;
 
 /** A line for each rule on a figure; the rules that brought the verdict come first. Empty columns are left out. */
 export function ruleTable({ rules, kept }: GateReport): MarkedTable {
   const tests = rules.filter(isTest);
-  const lines = tests.map(({ label, shown, direction, verdict, counts }) => {
+  const lines = tests.map(({ label, shown, limit, verdict, counts }) => {
     const { base = NONE, candidate = NONE, change = NONE, interval = NONE, bound } = shown;
-    const demand = bound === undefined ? NONE : `${SIGN[direction]} ${bound}`;
+    const demand = bound === undefined ? NONE : `${limit === undefined ? '≥' : '≤'} ${bound}`;
     // In parentheses where the gate does not heed it.
     const result = counts || verdict === 'GO' ? RESULT[verdict] : `(${RESULT[verdict]})`;
     return [label, base, candidate, change, interval, demand, result].map((text) => oneLine(text, 100));
@@ -148,7 +147,7 @@ export function jobSummary(report: GateReport, limit = SUMMARY_LIMIT): string {
     '\n',
     report.notes.map((note) => `> ${markdownText(oneLine(note, 1000))}\n\n`).join(''),
     list(report.further),
-    ...(report.comparison === undefined ? [] : [`${markdownTable(differenceTable(report.comparison, 'overall'))}\n`]),
+    ...(report.comparison === undefined ? [] : [`${markdownTable(differenceTable(report.comparison))}\n`]),
   ];
   const whole = sections.join('');
   if (Buffer.byteLength(whole) <= limit) return whole;
@@ -157,36 +156,15 @@ export function jobSummary(report: GateReport, limit = SUMMARY_LIMIT): string {
   return lengths.findLast((text) => Buffer.byteLength(text) <= limit) ?? '';
 }
 
-const TIER = z.enum(TIERS);
-const VERDICT = z.enum(['GO', 'NO-GO', 'INCONCLUSIVE', 'INCOMPLETE']);
-const REPEATS = z.strictObject({ kind: z.enum(['about', 'at-most']), repeats: z.number(), chance: z.number() });
-const POINTS = z.record(z.string(), z.strictObject({ points: z.number(), tier: TIER }));
-
-const RULE = z.strictObject({
-  kind: z.string(),
-  ...keyed(TEXT, 'domain', 'dimension'),
-  /** What the runs have to share, of a rule on that; which limit, of a rule on one. */
-  ...keyed(z.string().optional(), 'identity', 'limit'),
-  tier: TIER,
-  verdict: VERDICT,
-  counts: z.boolean(),
-  ...keyed(FIGURE, 'value', 'low', 'high', 'bound', 'p_holds', 'p_adjusted'),
-  repeats: REPEATS.nullable(),
-  impact: z.number(),
-  sentence: z.string(),
-});
+const POINTS = z.record(z.string(), z.strictObject({ points: z.number(), tier: RULE.shape.tier }));
+const { verdict, ...DECIDED } = DECISION.shape;
 
 /** The JSON report. Figures are unrounded, and null where there are none. */
 export const GATE = z.strictObject({
   schema: z.literal('awb.gate/1'),
-  verdict: z.enum([...VERDICT.options, 'ADVICE']),
+  verdict,
   exit_code: z.number(),
-  summary: z.string(),
-  advisory_only: z.boolean(),
-  advice: z.strictObject({ verdict: VERDICT, against: z.number(), rules: z.number() }).nullable(),
-  level: z.strictObject({ alpha: z.number(), look: FIGURE, sentence: z.string() }),
-  repeats: REPEATS.nullable(),
-  further: z.array(z.string()),
+  ...DECIDED,
   policy: z.strictObject({
     ...keyed(z.string(), 'from', 'fingerprint'),
     alpha: z.number(),
@@ -194,7 +172,7 @@ export const GATE = z.strictObject({
     ...keyed(POINTS, 'max_drop', 'min_score'),
     min_coverage: z.record(z.string(), z.number()),
     require_equal: z.array(z.string()),
-    limits: z.record(z.string(), z.strictObject({ max: z.number(), tier: TIER })),
+    limits: z.record(z.string(), z.strictObject({ max: z.number(), tier: RULE.shape.tier })),
   }),
   base: RUN.nullable(),
   candidate: RUN,
@@ -204,7 +182,7 @@ export const GATE = z.strictObject({
 });
 
 /** The document of a report. The policy stands in it as a policy file has it, with every default filled in. */
-export function gateDocument({ policy, base, candidate, comparison, rules, ...report }: GateReport) {
+export function gateDocument({ policy, base, candidate, comparison, ...report }: GateReport) {
   const { maxDrop, minScore, limits, ...rest } = policy.rules;
   const points = (bounds: Policy['maxDrop']) =>
     Object.fromEntries(Object.entries(bounds).map(([name, { value, tier }]) => [name, { points: value, tier }]));
@@ -216,13 +194,6 @@ export function gateDocument({ policy, base, candidate, comparison, rules, ...re
     policy: { ...policy, ...rest, ...bounds },
     base: base && runSource(base),
     candidate: runSource(candidate),
-    rules: rules.map((rule) => ({
-      ...rule,
-      ...rule.subject,
-      domain: domainOf(rule),
-      pHolds: rule.holdsP,
-      pAdjusted: rule.adjustedP,
-    })),
     comparison: comparison && comparisonSource(comparison),
   });
 }
@@ -279,7 +250,10 @@ function command(kind: string, title: string, text: string): string {
  * breached. Missing evidence that the gate demands is an error. A case is skipped where it is open, untested, or advice.
  */
 export function junit({ rules, verdict }: GateReport): string {
-  const suites = groupBy(rules, (rule) => domainOf(rule) ?? String(rule.scope));
+  const suites = groupBy(
+    rules,
+    (rule) => rule.domain ?? (rule.isCondition || rule.limit !== undefined ? 'run' : 'overall'),
+  );
   const sections = [...suites].map(([name, found]) => {
     const cases = found.map((rule) => caseOf(name, rule)).join('');
     return `  <testsuite name="${xmlText(name)}" ${countsOf(found)}>\n${cases}  </testsuite>\n`;

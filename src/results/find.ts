@@ -4,7 +4,8 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { judgedFileOf } from '../benchmark/judged-path.js';
-import { heedStop, nearest, present, UserError } from '../core/errors.js';
+import { nearest } from '../core/difference-runs.js';
+import { heedStop, present, UserError } from '../core/errors.js';
 import { groupBy, heldIn } from '../core/groups.js';
 import { oneLine, printable, shownPath } from '../core/printable.js';
 import type { Io } from '../core/types.js';

@@ -1,6 +1,7 @@
 // The settings of one call: brought together from all that gives them, and refused where something is wrong.
 
-import { nearest, present, UserError } from '../core/errors.js';
+import { nearest } from '../core/difference-runs.js';
+import { present, UserError } from '../core/errors.js';
 import type { Io } from '../core/types.js';
 import type { YamlEntry } from '../disk/yaml-file.js';
 import { cutPasswords, withoutCallPath } from './address.js';

@@ -2,7 +2,8 @@
 
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { codeOf, EXIT, inputMissing, nearest, UserError } from '../core/errors.js';
+import { nearest } from '../core/difference-runs.js';
+import { codeOf, EXIT, inputMissing, UserError } from '../core/errors.js';
 import { isNumber, isObject, isText, parseObject } from '../core/json.js';
 import { oneLine } from '../core/printable.js';
 import { namesKey } from '../core/redaction.js';

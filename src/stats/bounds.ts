@@ -145,7 +145,7 @@ export function judgeTests(tests: readonly Test[], alpha: number, next: Next | u
   const adjusted = new Map(family.map((test, place) => [test, shared[place]]));
   return tests.map((test) => {
     const isShared = adjusted.has(test);
-    const level = { alpha, adjustedP: (isShared ? adjusted : chances).get(test), family: isShared ? family.length : 1 };
+    const level = { alpha, pAdjusted: (isShared ? adjusted : chances).get(test), family: isShared ? family.length : 1 };
     return judgeTest(test, level, next);
   });
 }
@@ -180,7 +180,7 @@ function lackOf({ domain, scale, estimate }: Test): string | undefined {
 /** At which level a test is judged, and the p of its breach among all that share it. */
 interface Level {
   readonly alpha: number;
-  readonly adjustedP: number | undefined;
+  readonly pAdjusted: number | undefined;
   readonly family: number;
 }
 
@@ -191,11 +191,11 @@ const CALLED = { drop: ['drop', ''], published: ['against published', ''], floor
 
 function judgeTest(test: Test, level: Level, next: Next | undefined): BoundResult {
   const { kind, scale, domain, dimension, tier, bound, estimate, sides } = test;
-  const { alpha, adjustedP, family } = level;
+  const { alpha, pAdjusted, family } = level;
   const interval = estimate && intervalAt(estimate, alpha, scale);
   const lack = lackOf(test);
-  const holdsP = estimate === undefined || lack !== undefined ? undefined : chanceAbove(estimate, bound, scale);
-  const verdict = verdictOf(test, holdsP, level);
+  const pHolds = estimate === undefined || lack !== undefined ? undefined : chanceAbove(estimate, bound, scale);
+  const verdict = verdictOf(test, pHolds, level);
   const isOpen = scale === 'difference' && tier === 'critical' && verdict === 'INCONCLUSIVE' && lack === undefined;
   const held = next && { bound, holdsAt: next.alpha / 2, breaksAt: next.alpha / 2 / family };
   const show = SHOW[scale];
@@ -206,7 +206,6 @@ function judgeTest(test: Test, level: Level, next: Next | undefined): BoundResul
     isCondition: false,
     name: `${domain === undefined ? 'overall' : domainName(domain)}${of} ${alone}`,
     label: `${domain === undefined ? 'Overall' : domainName(domain)}${of}${inTable}`,
-    direction: 'at least',
     shown: {
       base: sides && twoDecimals(sides.base),
       candidate: sides && twoDecimals(sides.candidate),
@@ -214,7 +213,7 @@ function judgeTest(test: Test, level: Level, next: Next | undefined): BoundResul
       interval: interval && intervalText(interval, show),
       bound: Number.isNaN(bound) ? undefined : show(bound),
     },
-    scope: domain === undefined ? 'overall' : { domain },
+    domain,
     dimension,
     tier,
     verdict,
@@ -222,31 +221,31 @@ function judgeTest(test: Test, level: Level, next: Next | undefined): BoundResul
     value: estimate?.value,
     ...interval,
     bound: Number.isNaN(bound) ? undefined : bound,
-    holdsP,
-    adjustedP,
+    pHolds,
+    pAdjusted,
     repeats: isOpen && estimate && held ? predictivePower(estimate, test.split, held, next.repeats) : undefined,
     impact: estimate === undefined ? 0 : bound - estimate.value,
     sentence: sentenceOf(test, level, verdict, interval),
   };
 }
 
-function verdictOf({ estimate }: Test, holdsP: number | undefined, { alpha, adjustedP }: Level): GateVerdict {
+function verdictOf({ estimate }: Test, pHolds: number | undefined, { alpha, pAdjusted }: Level): GateVerdict {
   if (estimate === undefined) return 'INCOMPLETE';
-  if (adjustedP === undefined || holdsP === undefined) return 'INCONCLUSIVE';
-  if (adjustedP < alpha / 2) return 'NO-GO';
-  return holdsP <= alpha / 2 ? 'GO' : 'INCONCLUSIVE';
+  if (pAdjusted === undefined || pHolds === undefined) return 'INCONCLUSIVE';
+  if (pAdjusted < alpha / 2) return 'NO-GO';
+  return pHolds <= alpha / 2 ? 'GO' : 'INCONCLUSIVE';
 }
 
 function sentenceOf(test: Test, level: Level, verdict: GateVerdict, interval: Interval | undefined): string {
   const { scale, estimate, figure, demand, lacking, bound } = test;
-  const { alpha, adjustedP, family } = level;
+  const { alpha, pAdjusted, family } = level;
   if (estimate === undefined) return `${figure}: there is ${lacking}, so the rule cannot be tested.`;
   const lack = lackOf(test);
   const open =
     lack !== undefined
       ? `that is not enough evidence (${lack})`
-      : interval !== undefined && interval.high < bound && adjustedP !== undefined
-        ? `broken taken alone, but not among ${family} rules (adjusted one-sided p ${adjustedP.toPrecision(2)}, and ${Number((alpha / 2).toPrecision(3))} is needed)`
+      : interval !== undefined && interval.high < bound && pAdjusted !== undefined
+        ? `broken taken alone, but not among ${family} rules (adjusted one-sided p ${pAdjusted.toPrecision(2)}, and ${Number((alpha / 2).toPrecision(3))} is needed)`
         : 'the interval lies on both sides of that';
   const conclusion = verdict === 'GO' ? 'the rule holds' : verdict === 'NO-GO' ? 'the rule is broken' : open;
   const ends = interval && intervalText(interval, SHOW[scale]);

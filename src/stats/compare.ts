@@ -70,7 +70,7 @@ export function compareRuns(
     const levels = holm(found.flatMap(({ of }) => of.p ?? []));
     for (const { at, of } of found) {
       const set = domains[at];
-      if (set !== undefined) set[figure] = of.p === undefined ? of : { ...of, adjustedP: levels.shift() };
+      if (set !== undefined) set[figure] = of.p === undefined ? of : { ...of, pAdjusted: levels.shift() };
     }
     const behind = found.filter(({ isBehindMean }) => isBehindMean);
     if (behind.length === 0) continue;

@@ -112,10 +112,9 @@ function byWeight(a: RuleResult, b: RuleResult): number {
 function condition(
   kind: string,
   name: string,
-  scope: ConditionResult['scope'],
   found: Pick<ConditionResult, 'verdict' | 'impact' | 'sentence'> & Partial<ConditionResult>,
 ): ConditionResult {
-  return { kind, name, scope, isCondition: true, tier: 'critical', counts: true, ...found };
+  return { kind, name, isCondition: true, tier: 'critical', counts: true, ...found };
 }
 
 /** Two runs have to share what the policy names. What nobody recorded passes, and its sentence says so. */
@@ -129,8 +128,8 @@ function provenanceRules({ evidence: { comparison, shared }, policy }: Question)
       different: `The runs differ in their ${name}, so their scores cannot be compared.`,
       unknown: `Whether the runs have the same ${name} is not recorded.`,
     }[state ?? 'unknown'];
-    return condition('identity', `same ${name}`, 'run', {
-      subject: { identity: name },
+    return condition('identity', `same ${name}`, {
+      identity: name,
       sentence,
       kept: state === 'equal' ? `the same ${same.join(' and ')}` : undefined,
       verdict: state === 'different' ? 'INCOMPLETE' : 'GO',
@@ -147,7 +146,7 @@ function ratingRules({ evidence: { impossible } }: Question): ConditionResult[] 
   const listed = found.map(([side, rows]) => `${rows} of the ${side}`).join(' and ');
   const value = found.reduce((sum, [, rows]) => sum + rows, 0);
   const sentence = `Rows with ratings outside 1 to 5, which no judge can have meant: ${listed}; judge them again (awb score names their lines).`;
-  return [condition('ratings', 'ratings of 1 to 5', 'run', { verdict: 'INCOMPLETE', impact: 100, value, sentence })];
+  return [condition('ratings', 'ratings of 1 to 5', { verdict: 'INCOMPLETE', impact: 100, value, sentence })];
 }
 
 /** Each domain has to have enough rows that something is known of. */
@@ -174,6 +173,7 @@ function coverageRules({ evidence: { comparison, candidate }, policy }: Question
     const needed = `${percent(least)} are needed${isEnough ? '' : `, and ${lack}`}`;
     const name = `${domainName(domain)} coverage`;
     const found = {
+      domain,
       kept: `coverage of ${counted(covered, 'domain')}`,
       verdict: isEnough ? 'GO' : 'INCOMPLETE',
       value: coverage,
@@ -181,7 +181,7 @@ function coverageRules({ evidence: { comparison, candidate }, policy }: Question
       impact: (least - coverage) * 100,
       sentence: `${domain}: ${figure} (${percent(coverage)}); ${needed}.`,
     } as const;
-    return condition('coverage', name, { domain }, found);
+    return condition('coverage', name, found);
   });
 }
 
@@ -207,9 +207,7 @@ function limitRules({ evidence, policy }: Question): BoundResult[] {
         isCondition: false,
         name: `limit ${name}`,
         label: `limit ${name}`,
-        subject: { limit: name },
-        direction: 'at most',
-        scope: 'run',
+        limit: name,
         tier,
         verdict,
         counts: doesCount(tier, verdict),
@@ -261,7 +259,7 @@ function furtherSteps(
   { look }: GateLevel,
   next: Next | undefined,
 ): string[] {
-  if (open.every((rule) => rule.holdsP === undefined)) return [];
+  if (open.every((rule) => rule.pHolds === undefined)) return [];
   if (next === undefined) {
     return ['This was the last look that was planned: what remains is another candidate, or new rows.'];
   }

@@ -1,23 +1,22 @@
 // A run held against another, or against what it has to reach, as a document: the gate's report with the comparison in it, and its page.
 
-import { domainName, meanName } from '../core/domains.js';
+import type { Comparison } from '../core/comparison.js';
 import { UserError } from '../core/errors.js';
-import { dimensionName } from '../core/table.js';
-import { DIMENSIONS } from '../core/types.js';
-import { openingOf } from '../report/comparison.js';
+import { notesBelow } from '../core/table.js';
+import { differenceTable, meanIn, openingOf, TELLING } from '../report/comparison.js';
 import { factsOf, type GateReport, gateDocument, headlineOf, reasonsIn, ruleTable } from '../report/gate.js';
 import { isOneRun } from '../results/comparability.js';
 import { gateReport } from '../results/gate.js';
 import type { ReadRun } from '../results/read-run.js';
 import { percent } from '../stats/coverage.js';
 import { defaultPolicy } from '../stats/policy.js';
-import type { Cell, CompareDocument, KeyFigure, PageBlock } from './documents.js';
-import { type ChartLine, chance, count, DASH, differenceChart, rangeBelow, signed, withNotes } from './figures.js';
+import type { Cell, CompareDocument, KeyFigure, PageBlock, ShownTable } from './documents.js';
+import { count, rangeBelow, signed, withNotes } from './figures.js';
 
 /** Two runs compared, and what the gate says of the candidate by the policy that needs no file. */
 export function compareDocument(base: ReadRun, candidate: ReadRun): CompareDocument {
   const apart = (why: string): CompareDocument => ({
-    ...{ base: base.name, candidate: candidate.name, why, gate: null },
+    gate: null,
     page: {
       title: `${candidate.name} against ${base.name}`,
       outcome: marked('INCOMPLETE', 'These cannot be compared'),
@@ -42,9 +41,9 @@ export function verdictDocument(report: GateReport): CompareDocument {
   const why = apart.map(({ sentence }) => sentence).join(' ') || null;
   const gate = gateDocument(report);
   const opening = base && comparison ? openingOf({ base, candidate, comparison }) : null;
-  const compared = why === null ? gate.comparison : null;
+  const compared = why === null ? comparison : undefined;
   return {
-    ...{ base: base?.name ?? null, candidate: candidate.name, why, gate: { ...gate, opening } },
+    gate: { ...gate, opening },
     page: {
       title: base === undefined ? candidate.name : `${candidate.name} against ${base.name}`,
       outcome: marked(verdict, headlineOf(report)),
@@ -53,11 +52,11 @@ export function verdictDocument(report: GateReport): CompareDocument {
       ...(compared && { figures: keyFigures(compared) }),
       notes: gate.notes,
       blocks: [
-        ...(compared === null ? [] : differences(compared)),
+        ...(compared ? differences(compared) : []),
         {
           title: 'How it was decided',
           notes: factsOf(report),
-          folds: why === null ? ruleFolds(report, gate.comparison === null) : [],
+          folds: why === null ? ruleFolds(report, comparison === undefined) : [],
         },
       ],
     },
@@ -90,58 +89,44 @@ function ruleFolds(report: GateReport, isOpen: boolean) {
   return [{ title: 'Rules', isOpen, blocks: [{ tables: [{ ...withNotes(table), groups }] }] }];
 }
 
-type Comparison = NonNullable<ReturnType<typeof gateDocument>['comparison']>;
-type Difference = NonNullable<Comparison['overall']['total']>;
-
-function keyFigures({ overall: { total }, domains, macro_of, compared, rows, coverage }: Comparison): KeyFigure[] {
-  if (total === null) return [];
-  const { base, candidate, wins, ties, losses, smallest_effect: least } = total;
+function keyFigures(comparison: Comparison): KeyFigure[] {
+  const { total } = comparison.overall;
+  if (total === undefined) return [];
+  const { difference, base, candidate, wins, ties, losses, smallestEffect: least } = total;
   return [
     {
-      title: `${nameOfMean(domains, macro_of)}, difference`,
-      figure: signed(total.difference),
-      under: [rangeBelow(total, signed), ...(least === null ? [] : [`${least.toFixed(1)} would have shown`])],
+      title: `${meanIn(comparison).name}, difference`,
+      figure: signed(difference.value),
+      under: [rangeBelow(difference, signed), ...(least === undefined ? [] : [`${least.toFixed(1)} would have shown`])],
     },
     { title: 'Candidate', figure: candidate.toFixed(1), under: [`base ${base.toFixed(1)}`] },
     { title: 'Rows won', figure: count(wins), under: [`${count(losses)} lost, ${count(ties)} tied`] },
-    { title: 'Rows compared', figure: count(compared), under: [`of ${count(rows)}, ${percent(coverage)}`] },
+    {
+      title: 'Rows compared',
+      figure: count(comparison.compared),
+      under: [`of ${count(comparison.rows)}, ${percent(comparison.coverage)}`],
+    },
   ];
 }
 
-function nameOfMean(domains: Comparison['domains'], macroOf: number): string {
-  const compared = Object.entries(domains).filter(([, { compared }]) => compared > 0);
-  return meanName(
-    compared.map(([domain]) => domain),
-    macroOf,
-  );
-}
-
-function differences({ domains, overall, macro_of }: Comparison): PageBlock[] {
-  const mean = nameOfMean(domains, macro_of);
-  const ofDomains = Object.entries(domains).map(([domain, { total }]) => chartLine(domainName(domain), total));
-  const ofDimensions = DIMENSIONS.map((dimension) => chartLine(dimensionName(dimension), overall[dimension]));
-  const headings = ['Difference', 'Won/tied/lost', 'Base', 'Candidate', 'p'] as const;
+/** The table of the terminal, drawn: its domains with Overall, and Overall's dimensions. */
+function differences(comparison: Comparison): PageBlock[] {
+  const { columns, groups, figures, ...notes } = differenceTable(comparison);
+  const part = (first: string, from: number, to: number): ShownTable => ({
+    columns: columns.map(({ heading, align }, at) => ({
+      heading: at === 0 ? first : heading,
+      align,
+      isWide: at > 0 && !TELLING.includes(at),
+    })),
+    groups: groups.slice(from, to),
+    drawings: { ends: 'around 0', figures: figures.slice(from, to).flat() },
+  });
   return [
     {
       title: 'Difference by domain',
-      note: 'Candidate minus base on the same rows, in points of 0 to 100; to the right of 0 the candidate is better. Intervals are clustered by trajectory. *: p holds among all domains, too (Holm).',
-      tables: [differenceChart(['Domain', ...headings], ofDomains, [chartLine(mean, overall.total)])],
+      note: 'Candidate minus base on the same rows, in points of 0 to 100; to the right of 0 the candidate is better.',
+      tables: [part('Domain', 0, 2)],
     },
-    {
-      title: 'Difference by dimension',
-      note: `${mean}, dimension by dimension.`,
-      tables: [differenceChart(['Dimension', ...headings], ofDimensions)],
-    },
+    { title: 'Difference by dimension', tables: [{ ...part('Dimension', 2, 3), footnotes: notesBelow(notes) }] },
   ];
-}
-
-function chartLine(name: string, found: Difference | null): ChartLine {
-  if (found === null) return { name, figure: null, cells: [DASH, DASH, DASH, DASH] };
-  const { difference: value, low, high, wins, ties, losses, base, candidate, p, p_adjusted } = found;
-  const star = p_adjusted !== null && p_adjusted < 0.05 ? '*' : '';
-  return {
-    name,
-    figure: { value, low, high },
-    cells: [`${wins}/${ties}/${losses}`, base.toFixed(1), candidate.toFixed(1), chance(p) + star],
-  };
 }

@@ -409,11 +409,6 @@ export interface JudgeSays {
 
 /** A run held against another, or against what it has to reach. */
 export interface CompareDocument extends Shown {
-  /** What the runs are called; null where there is no base. */
-  readonly base: string | null;
-  readonly candidate: string;
-  /** Why the two cannot be compared; null where they can, or where there is no base. */
-  readonly why: string | null;
   /** What `awb gate --json` prints, and what came of the comparison in a sentence; null where nothing could be decided. */
   readonly gate: (z.infer<typeof GATE> & { readonly opening: string | null }) | null;
 }

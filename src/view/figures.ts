@@ -1,7 +1,7 @@
 // Figures as pages write them, in documents and in browsers alike; and tables whose figures are drawn on one scale.
 
 import { counted, type Ends, grouped, intervalText } from '../core/printable.js';
-import { type CellTable, notesBelow } from '../core/table.js';
+import { type CellTable, chanceText, notesBelow } from '../core/table.js';
 import type { Cell, Figure, ScaleEnds, ShownTable } from './documents.js';
 
 /** What stands where there is no figure. */
@@ -41,11 +41,8 @@ export function plural(value: number, one: string, many?: string): string {
   return counted(value, one, many, grouped);
 }
 
-/** A p below this is written as a bound. */
-const LEAST_P = 0.0001;
-
 export function chance(p: number | null): string {
-  return p === null ? DASH : p < LEAST_P ? `<${LEAST_P}` : p.toFixed(4);
+  return p === null ? DASH : chanceText(p);
 }
 
 /** Columns of figures by their headings; the first one names the row. */
@@ -54,7 +51,7 @@ export function figureColumns(headings: readonly string[]): ShownTable['columns'
 }
 
 /** A row of a chart: its name, its figure, and what stands behind that and its interval. */
-export interface ChartLine {
+interface ChartLine {
   readonly name: Cell;
   readonly figure: Figure | null;
   readonly cells?: readonly Cell[];

@@ -2,7 +2,8 @@
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { codeOf, interruption, messageOf, nearest } from '../../src/core/errors.js';
+import { nearest } from '../../src/core/difference-runs.js';
+import { codeOf, interruption, messageOf } from '../../src/core/errors.js';
 
 test.each([
   ['infr', 'infer'],

@@ -57,7 +57,7 @@ describe('in a terminal', () => {
     const { comparison } = comparisonView();
     const of = (low: number, high: number) => ({ ...comparison, overall: { total: withInterval(low, high) } });
     const line = (low: number, high: number, color: boolean) =>
-      terminal(differenceTable(of(low, high), 'none'), { columns: 100, color })
+      terminal(differenceTable(of(low, high)), { columns: 100, color })
         .split('\n')
         .find((text) => text.startsWith('Overall') || text.startsWith('macro'));
     expect(line(0.5, 2, true)).toContain('\x1b[32m+');

@@ -317,7 +317,7 @@ describe('Overall and resampling', () => {
       'ties',
       'wins',
     ]);
-    expect(web).toMatchObject({ p: 0.03125, adjustedP: 0.03125 });
+    expect(web).toMatchObject({ p: 0.03125, pAdjusted: 0.03125 });
     expect(overall.total?.difference).toEqual({ value: expect.closeTo(15, 9), rows: 10, clusters: 10 });
     expect(overall.total?.p).toBeUndefined();
   });
@@ -325,8 +325,8 @@ describe('Overall and resampling', () => {
   test('Holm’s p is of each figure over the domains', () => {
     const p = comparison.domains.map(({ figures }) => figures.total?.p ?? Number.NaN);
     expect(p).toEqual([1, 0.25, 0.25, 0.25]);
-    expect(comparison.domains.map(({ figures }) => figures.total?.adjustedP)).toEqual([1, 1, 1, 1]);
-    expect(comparison.overall.total?.adjustedP).toBeUndefined();
+    expect(comparison.domains.map(({ figures }) => figures.total?.pAdjusted)).toEqual([1, 1, 1, 1]);
+    expect(comparison.overall.total?.pAdjusted).toBeUndefined();
   });
 
   test('the bootstrap is of the total alone, and without draws nothing is resampled', () => {
@@ -335,7 +335,7 @@ describe('Overall and resampling', () => {
     expect(comparison.overall.format).toMatchObject({ ties: 24, p: 1 });
     expect(comparison.overall.format?.bootstrap).toBeUndefined();
     const bare = compareRuns({ rows: side(0) }, { rows: side(0.2) }, { draws: 0 });
-    expect(JSON.stringify(bare)).not.toMatch(/"(?:p|adjustedP|bootstrap)":/);
+    expect(JSON.stringify(bare)).not.toMatch(/"(?:p|pAdjusted|bootstrap)":/);
   });
 
   test('the smallest effect is 80 % power at the standard error', () => {

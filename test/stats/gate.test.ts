@@ -1,7 +1,7 @@
 // The gate: which verdict follows from which evidence, and what it says of it.
 import { describe, expect, test } from 'vitest';
 import type { Comparison, Difference, DomainComparison } from '../../src/core/comparison.js';
-import { domainOf, type GateDecision } from '../../src/core/decision.js';
+import type { GateDecision } from '../../src/core/decision.js';
 import type { Dimension, JudgedRow, VarianceSplit } from '../../src/core/types.js';
 import { aggregate } from '../../src/stats/aggregate.js';
 import { compareRuns } from '../../src/stats/compare.js';
@@ -156,7 +156,7 @@ describe('too little evidence', () => {
   test('a domain whose few rows agree does not pass beside others that moved', () => {
     const os = domain('os', { ...difference(0, 0), difference: { value: 0, rows: 40, clusters: 40, se: 0, df: 39 } });
     const { rules } = gate(fine, [os], { max_drop: { os: 1 } });
-    expect(rules[0]).toMatchObject({ scope: { domain: 'os' }, verdict: 'INCONCLUSIVE' });
+    expect(rules[0]).toMatchObject({ domain: 'os', verdict: 'INCONCLUSIVE' });
   });
 
   test.each([-9, 0])('fewer than 8 degrees of freedom of Overall decide nothing at %d points', (value) => {
@@ -172,7 +172,7 @@ describe('domains without a policy', () => {
   test('can bring a NO-GO where Overall holds', () => {
     const report = gate(fine, [domain('os', difference(-12, 1)), domain('web', fine)]);
     expect(report.verdict).toBe('NO-GO');
-    expect(report.rules[0]).toMatchObject({ kind: 'drop', scope: { domain: 'os' }, tier: 'supporting', counts: true });
+    expect(report.rules[0]).toMatchObject({ kind: 'drop', domain: 'os', tier: 'supporting', counts: true });
   });
 
   test.each([
@@ -194,9 +194,9 @@ describe('domains without a policy', () => {
     expect(gate(fine, [beyond]).verdict).toBe('NO-GO');
     const report = gate(fine, [beyond, ...others]);
     expect(report.verdict).toBe('GO');
-    const rule = report.rules.find((one) => domainOf(one) === 'os' && one.kind === 'drop');
+    const rule = report.rules.find((one) => one.domain === 'os' && one.kind === 'drop');
     expect(rule).toMatchObject({ verdict: 'INCONCLUSIVE', counts: false });
-    expect(rule?.adjustedP).toBeCloseTo(7 * 0.01248, 3);
+    expect(rule?.pAdjusted).toBeCloseTo(7 * 0.01248, 3);
     expect(rule?.sentence).toContain(
       'broken taken alone, but not among 7 rules (adjusted one-sided p 0.087, and 0.025 is needed)',
     );
@@ -205,7 +205,7 @@ describe('domains without a policy', () => {
   test('two beyond do not hide one another', () => {
     const domains = [domain('os', difference(-12, 1)), domain('web', difference(-8, 1)), domain('mcp', fine)];
     const broken = gate(fine, domains).rules.filter((rule) => rule.verdict === 'NO-GO');
-    expect(broken.map(domainOf)).toEqual(['os', 'web']);
+    expect(broken.map(({ domain }) => domain)).toEqual(['os', 'web']);
   });
 });
 
@@ -232,7 +232,7 @@ describe('a policy', () => {
   test('a domain’s own bound takes the place of that for each domain', () => {
     const domains = [domain('os', difference(-4, 0.5)), domain('web', difference(-4, 0.5))];
     const report = gate(fine, domains, { max_drop: { each_domain: 2, os: 9 } });
-    expect(report.rules.filter((rule) => rule.kind === 'drop').map((rule) => [domainOf(rule), rule.verdict])).toEqual([
+    expect(report.rules.filter((rule) => rule.kind === 'drop').map((rule) => [rule.domain, rule.verdict])).toEqual([
       ['web', 'NO-GO'],
       ['os', 'GO'],
     ]);
@@ -251,7 +251,7 @@ describe('a policy', () => {
     };
     const policy = parsePolicy({ max_drop: { 'overall.format': 2, 'each_domain.format': 4 } });
     const drops = decide(evidence, policy).rules.filter((rule) => rule.kind === 'drop');
-    expect(drops.map((rule) => [domainOf(rule), rule.dimension, rule.verdict])).toEqual([
+    expect(drops.map((rule) => [rule.domain, rule.dimension, rule.verdict])).toEqual([
       ['os', 'format', 'NO-GO'],
       [undefined, 'format', 'GO'],
       ['web', 'format', 'GO'],
@@ -431,17 +431,17 @@ describe('a published base', () => {
       advice: { verdict: 'NO-GO', against: 2, rules: 3 },
     });
     expect(report.summary).toBe('ADVICE: would be NO-GO (2 of 3 rules broken)');
-    expect(
-      report.rules.filter((rule) => rule.kind === 'published').map((rule) => [domainOf(rule), rule.verdict]),
-    ).toEqual([
-      ['os', 'NO-GO'],
-      [undefined, 'NO-GO'],
-      ['web', 'GO'],
-    ]);
+    expect(report.rules.filter((rule) => rule.kind === 'published').map((rule) => [rule.domain, rule.verdict])).toEqual(
+      [
+        ['os', 'NO-GO'],
+        [undefined, 'NO-GO'],
+        ['web', 'GO'],
+      ],
+    );
   });
 
   test('is compared over the domains that both have', () => {
-    const overall = report.rules.find((rule) => rule.kind === 'published' && rule.scope === 'overall');
+    const overall = report.rules.find((rule) => rule.kind === 'published' && rule.domain === undefined);
     expect(overall?.bound).toBe(78);
     expect(overall?.sentence).toContain('against the published 80.00 of Some-Model, of which 2.00 may be lost');
     expect(overall?.sentence).not.toMatch(/advice/i);
@@ -605,8 +605,8 @@ describe('what decides', () => {
   test('stands at each rule: the p of holding and the adjusted p of a breach', () => {
     const rule = gate(difference(-1, 0.5)).rules[0];
     // One point above the bound at a standard error of 0.5: t = 2 with 60 degrees of freedom.
-    expect(rule?.holdsP).toBeCloseTo(0.02502, 4);
-    expect(rule?.adjustedP).toBeCloseTo(1 - 0.02502, 4);
+    expect(rule?.pHolds).toBeCloseTo(0.02502, 4);
+    expect(rule?.pAdjusted).toBeCloseTo(1 - 0.02502, 4);
   });
 });
 
@@ -618,7 +618,7 @@ describe('the order of rules', () => {
       domain('mcp', difference(-5, 2)),
     ];
     const { rules } = gate(difference(-2, 1), domains);
-    expect(rules.slice(0, 3).map(domainOf)).toEqual(['os', 'web', undefined]);
-    expect(rules.at(-1)).toMatchObject({ scope: { domain: 'mcp' }, kind: 'drop', counts: false });
+    expect(rules.slice(0, 3).map(({ domain }) => domain)).toEqual(['os', 'web', undefined]);
+    expect(rules.at(-1)).toMatchObject({ domain: 'mcp', kind: 'drop', counts: false });
   });
 });

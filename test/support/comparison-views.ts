@@ -14,14 +14,14 @@ export function difference(value: number, more: Partial<Difference> = {}): Diffe
     ties: 6,
     losses: 9,
     p: 0.01,
-    adjustedP: 0.07,
+    pAdjusted: 0.07,
     smallestEffect: 3.1,
     ...more,
   };
 }
 
 /** As Overall has it, which is one figure and not one of several. */
-export function unadjusted({ adjustedP: _, ...rest }: Difference): Difference {
+export function unadjusted({ pAdjusted: _, ...rest }: Difference): Difference {
   return rest;
 }
 

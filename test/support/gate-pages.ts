@@ -8,14 +8,14 @@ const HOLDS = { tier: 'critical', verdict: 'GO', counts: true, impact: 0, senten
 
 /** A rule on a figure that holds, on Overall where nothing else is said. */
 export function rule(more: Partial<BoundResult> = {}): BoundResult {
-  const where = typeof more.scope === 'object' ? more.scope.domain : 'Overall';
+  const where = more.domain ?? 'Overall';
   const texts = { name: `${where} drop`, label: where, shown: {} };
-  return { ...HOLDS, ...texts, kind: 'drop', isCondition: false, direction: 'at least', scope: 'overall', ...more };
+  return { ...HOLDS, ...texts, kind: 'drop', isCondition: false, ...more };
 }
 
 /** A condition that holds, on the whole run where nothing else is said. */
 export function condition(more: Partial<ConditionResult> = {}): ConditionResult {
-  return { ...HOLDS, kind: 'identity', isCondition: true, name: 'same judge', scope: 'run', ...more };
+  return { ...HOLDS, kind: 'identity', isCondition: true, name: 'same judge', ...more };
 }
 
 /** A decision against a candidate. */
@@ -57,12 +57,12 @@ export const HOSTILE = [
 
 /** A decision in which every text is this one. */
 export function hostilePage(text: string): GateReport {
-  const scope = { domain: text };
+  const domain = text;
   const shown = { candidate: text, bound: text };
   const rules = [
-    rule({ scope, shown, verdict: 'NO-GO', sentence: text, impact: 3 }),
-    rule({ kind: 'floor', scope, shown, verdict: 'INCONCLUSIVE', sentence: `${text} changed` }),
-    rule({ scope, shown, verdict: 'NO-GO', tier: 'advisory', counts: false, sentence: text }),
+    rule({ domain, shown, verdict: 'NO-GO', sentence: text, impact: 3 }),
+    rule({ kind: 'floor', domain, shown, verdict: 'INCONCLUSIVE', sentence: `${text} changed` }),
+    rule({ domain, shown, verdict: 'NO-GO', tier: 'advisory', counts: false, sentence: text }),
   ];
   const run = { name: text, source: text, judge: text, rubricPack: text };
   const policy = { from: text, fingerprint: 'f'.repeat(64), rules: defaultPolicy() };
@@ -73,7 +73,7 @@ export function hostilePage(text: string): GateReport {
 export function advisedPage(): GateReport {
   const rules = [
     rule({ name: 'overall against published', tier: 'advisory', counts: false, verdict: 'NO-GO', sentence: 'Behind.' }),
-    rule({ scope: { domain: 'os' }, tier: 'advisory', counts: false, sentence: 'Not behind.' }),
+    rule({ domain: 'os', tier: 'advisory', counts: false, sentence: 'Not behind.' }),
   ];
   return gatePage(rules, {
     verdict: 'ADVICE',

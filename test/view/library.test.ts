@@ -114,7 +114,7 @@ describe('what the viewer finds', () => {
     const [base, candidate] = [refOf('old'), refOf('new')];
     const printed = async (...words: string[]) => JSON.parse((await awb([...words, '--json'], { cwd: folder })).stdout);
     const compared = await library.document(`compare/${base}/${candidate}`);
-    expect(compared).toMatchObject({ base: 'old', candidate: 'new', why: null });
+    expect(compared).toMatchObject({ page: { title: 'new against old' } });
     expect(compared).toMatchObject({ gate: await printed('gate', 'old', 'new') });
     const { summary, ...comparison } = await printed('compare', 'old', 'new', '--moved', '0');
     expect(compared).toMatchObject({ gate: { opening: summary } });

@@ -2,7 +2,8 @@
 
 import { BASELINES } from '../../benchmark/baselines.js';
 import type { Family, VariantFacts } from '../../core/calibration.js';
-import { nearest, present, UserError } from '../../core/errors.js';
+import { nearest } from '../../core/difference-runs.js';
+import { present, UserError } from '../../core/errors.js';
 import { CANARIES } from './canaries.js';
 import { CORRUPTIONS, REWRITES } from './corruptions.js';
 import { SINGLES } from './singles.js';

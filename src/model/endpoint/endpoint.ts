@@ -1,7 +1,8 @@
 // One OpenAI-compatible endpoint: it takes a request, and gives what one try of it came to.
 
 import { addUsage, isTokenCount } from '../../core/costs.js';
-import { EXIT, messageOf, nearest, unavailable } from '../../core/errors.js';
+import { nearest } from '../../core/difference-runs.js';
+import { EXIT, messageOf, unavailable } from '../../core/errors.js';
 import { asObject, isObject, type JsonObject, parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
 import { keysIn, openGrowingRedaction, type Redact, redactValue } from '../../core/redaction.js';

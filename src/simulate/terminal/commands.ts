@@ -2,6 +2,7 @@
 // can be typed beside actions, as a table of commands; and a trajectory as a file of the benchmark, by which nothing that is there is lost.
 
 import { dirname, resolve } from 'node:path';
+import { nearest } from '../../core/difference-runs.js';
 import {
   cannotCreate,
   codeOf,
@@ -9,7 +10,6 @@ import {
   type ExitCode,
   interruption,
   messageOf,
-  nearest,
   present,
   UserError,
 } from '../../core/errors.js';

@@ -62,9 +62,9 @@ describe.skipIf(noBrowser)('a comparison', () => {
   test('has the paired difference of each domain and dimension with interval, wins and p next to its drawing', async () => {
     const { text, page } = await shown('better');
     expect(text).toContain('✓ GO: none of 8 rules broken');
-    expect(text).toContain('Terminal +5.0 +4.4 to +5.6 40/0/0 62.3 67.3 <0.0001*');
-    expect(text).toContain('Overall +5.0 +4.8 to +5.2 280/0/0 62.3 67.3 <0.0001');
-    expect(text).toContain('Factuality +5.0 +4.8 to +5.2');
+    expect(text).toContain('Terminal 40 62.25 67.25 +5.00 +4.40 to +5.60 <0.0001* 40/0/0 0.85');
+    expect(text).toContain('Overall 280 62.25 67.25 +5.00 +4.79 to +5.21 <0.0001 280/0/0 0.31');
+    expect(text).toContain('factuality 280 62.25 67.25 +5.00 +4.79 to +5.21');
     expect(await page.locator('.chart').count()).toBe(2);
   });
 

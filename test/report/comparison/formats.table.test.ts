@@ -8,8 +8,8 @@ import { comparisonView, difference, unadjusted } from '../../support/comparison
 
 describe('the table', () => {
   it('has a row per domain and Overall, with the p that belongs to the interval and a mark where it holds among all domains', () => {
-    const { groups } = differenceTable(comparisonView().comparison, 'none');
-    expect(groups.map((rows) => rows.length)).toEqual([7, 1]);
+    const { groups } = differenceTable(comparisonView().comparison);
+    expect(groups.map((rows) => rows.length)).toEqual([7, 1, 5]);
     expect(groups[0]?.[0]).toEqual([
       'MCP',
       '20/22',
@@ -26,15 +26,13 @@ describe('the table', () => {
     const shown = comparisonView(['web']).comparison;
     const holding = {
       ...shown,
-      domains: shown.domains.map((each) => ({ ...each, figures: { total: difference(-3, { adjustedP: 0.04 }) } })),
+      domains: shown.domains.map((each) => ({ ...each, figures: { total: difference(-3, { pAdjusted: 0.04 }) } })),
     };
-    expect(differenceTable(holding, 'none').groups[0]?.[0]?.[6]).toBe('0.0100*');
+    expect(differenceTable(holding).groups[0]?.[0]?.[6]).toBe('0.0100*');
   });
 
   it('says what of it is adjusted, in text and in JSON', () => {
-    expect(differenceTable(comparisonView().comparison, 'none').legend?.[1]).toContain(
-      'Both are of each line taken alone; *',
-    );
+    expect(differenceTable(comparisonView().comparison).legend?.[1]).toContain('Both are of each line taken alone; *');
     expect(JSON.parse(COMPARISON_FORMATS.json.print(comparisonView())).adjusted).toMatchObject({
       interval: 'none',
       p: 'none',
@@ -45,16 +43,16 @@ describe('the table', () => {
     const note = expect.stringContaining('No interval: fewer than 5 trajectories');
     const { comparison } = comparisonView();
     const { low: _low, high: _high, ...bare } = difference(1).difference;
-    expect(differenceTable(comparison, 'none').legend).not.toContainEqual(note);
+    expect(differenceTable(comparison).legend).not.toContainEqual(note);
     const overall = { total: difference(1, { difference: bare }) };
-    expect(differenceTable({ ...comparison, overall }, 'none').legend).toContainEqual(note);
+    expect(differenceTable({ ...comparison, overall }).legend).toContainEqual(note);
   });
 
   it('answers the second question where repeats allow it: about these very rows', () => {
     const fixed = { value: -1.5, rows: 20, clusters: 10, se: 0.5, df: 40, low: -2.5, high: -0.5 };
     const { comparison } = comparisonView();
     const repeated = { ...comparison, overall: { total: difference(-1.5, { onTheseRows: fixed }) } };
-    expect(differenceTable(repeated, 'none').footnotes).toContain(
+    expect(differenceTable(repeated).footnotes).toContain(
       'On this very benchmark, where the rows are fixed and sampling alone varies: Overall -1.50, 95 % -2.50 to -0.50.',
     );
     const json = JSON.parse(COMPARISON_FORMATS.json.print(comparisonView(DOMAINS, { comparison: repeated })));
@@ -64,13 +62,13 @@ describe('the table', () => {
 
   it('has no Overall of fewer domains, nor of seven others', () => {
     const nameOf = (domains: readonly string[]) =>
-      differenceTable(comparisonView(domains).comparison, 'none').groups[1]?.[0]?.[0];
+      differenceTable(comparisonView(domains).comparison).groups[1]?.[0]?.[0];
     expect(nameOf(['web', 'os'])).toBe('macro of 2');
     expect(nameOf([...DOMAINS.slice(1), 'other'])).toBe('macro of 7');
   });
 
   it('leaves a figure that nobody has empty, and adds dimensions where they are asked for', () => {
-    const { groups } = differenceTable(comparisonView(['web']).comparison, 'all');
+    const { groups } = differenceTable(comparisonView(['web']).comparison, true);
     expect(groups.map((rows) => rows.length)).toEqual([1, 1, 5, 1, 1, 1, 1, 1]);
     expect(groups[2]?.[0]).toEqual(['format', '0/22', '-', '-', '-', '-', '-', '-', '-']);
   });
@@ -87,6 +85,6 @@ describe('the table', () => {
 
   it('a p that is all but 0 is a bound', () => {
     const overall = { total: unadjusted(difference(1, { p: 0.00001 })) };
-    expect(differenceTable({ ...comparisonView().comparison, overall }, 'none').groups[1]?.[0]?.[6]).toBe('<0.0001');
+    expect(differenceTable({ ...comparisonView().comparison, overall }).groups[1]?.[0]?.[6]).toBe('<0.0001');
   });
 });

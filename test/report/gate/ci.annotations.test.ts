@@ -7,7 +7,7 @@ import { advisedPage, gatePage, HOSTILE, hostilePage, rule } from '../../support
 describe('annotations', () => {
   it('rank by impact, ten of a kind at most, and say how many more there are', () => {
     const rules = Array.from({ length: 25 }, (_, impact) =>
-      rule({ scope: { domain: `d${impact}` }, verdict: 'NO-GO', impact, sentence: `fell by ${impact}` }),
+      rule({ domain: `d${impact}`, verdict: 'NO-GO', impact, sentence: `fell by ${impact}` }),
     );
     const lines = annotations(gatePage(rules)).trimEnd().split('\n');
     expect(lines).toHaveLength(10);

@@ -21,8 +21,8 @@ describe('JUnit', () => {
     const xml = junit(
       gatePage([
         rule({ verdict: 'NO-GO' }),
-        condition({ scope: { domain: 'web' } }),
-        rule({ scope: { domain: 'web' }, verdict: 'NO-GO' }),
+        condition({ domain: 'web' }),
+        rule({ domain: 'web', verdict: 'NO-GO' }),
         condition(),
       ]),
     );

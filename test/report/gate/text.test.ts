@@ -13,7 +13,7 @@ describe('in a terminal', () => {
       sentence: long,
     }),
     rule({
-      scope: { domain: 'os' },
+      domain: 'os',
       label: 'OS',
       tier: 'supporting',
       counts: false,
@@ -21,7 +21,7 @@ describe('in a terminal', () => {
       shown: { change: '-1.00' },
       sentence: 'Open.',
     }),
-    condition({ scope: { domain: 'web' }, sentence: 'All of it.' }),
+    condition({ domain: 'web', sentence: 'All of it.' }),
   ];
   const shown = (columns: number, color = false) =>
     gateText(gatePage(rules, { summary: `NO-GO: ${long}`, notes: ['A note.'] }), { columns, color });
