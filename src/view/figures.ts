@@ -1,7 +1,7 @@
 // Figures as pages write them, in documents and in browsers alike; and tables whose figures are drawn on one scale.
 
 import { counted, type Ends, grouped, intervalText } from '../core/printable.js';
-import { type CellTable, chanceText, notesBelow } from '../core/table.js';
+import { type CellTable, notesBelow } from '../core/table.js';
 import type { Cell, Figure, ScaleEnds, ShownTable } from './documents.js';
 
 /** What stands where there is no figure. */
@@ -41,59 +41,36 @@ export function plural(value: number, one: string, many?: string): string {
   return counted(value, one, many, grouped);
 }
 
-export function chance(p: number | null): string {
-  return p === null ? DASH : chanceText(p);
-}
-
 /** Columns of figures by their headings; the first one names the row. */
 export function figureColumns(headings: readonly string[]): ShownTable['columns'] {
   return headings.map((heading, at) => ({ heading, align: at === 0 ? 'left' : 'right' }));
 }
 
-/** A row of a chart: its name, its figure, and what stands behind that and its interval. */
+/** A row of a chart: its name and its figure. */
 interface ChartLine {
   readonly name: Cell;
   readonly figure: Figure | null;
-  readonly cells?: readonly Cell[];
 }
 
-/** Scores with their 95 % intervals. @param sum the line that sums up the others */
+/** Scores with their 95 % intervals; a phone leaves out the rows. @param sum the line that sums up the others */
 export function scoreChart(
   first: string,
   ends: ScaleEnds,
   lines: readonly ChartLine[],
   { sum, decimals = 1 }: { readonly sum?: ChartLine; readonly decimals?: number } = {},
 ): ShownTable {
-  const counted = [lines, sum ? [sum] : []].map((group) =>
-    group.map((line) => ({ ...line, cells: [count(line.figure?.rows)] })),
-  );
-  return chart([first, 'Score', '95 % interval', 'Rows'], ends, counted, (value) => value.toFixed(decimals));
-}
-
-/** Differences with their 95 % intervals around 0. @param headings of the rows' names, the difference, and the cells of each line */
-export function differenceChart(
-  [first, difference, ...others]: readonly [first: string, difference: string, ...others: string[]],
-  ...groups: readonly (readonly ChartLine[])[]
-): ShownTable {
-  return chart([first, difference, '95 % interval', ...others], 'around 0', groups, signed);
-}
-
-/** On a phone the columns behind the figure and its interval are left out. */
-function chart(
-  headings: readonly string[],
-  ends: ScaleEnds,
-  groups: readonly (readonly ChartLine[])[],
-  text: (value: number) => string,
-): ShownTable {
-  const row = ({ name, figure, cells = [] }: ChartLine) => [
+  const text = (value: number) => value.toFixed(decimals);
+  const groups = [lines, sum ? [sum] : []];
+  const row = ({ name, figure }: ChartLine): Cell[] => [
     name,
     figure === null ? DASH : text(figure.value),
     { text: range(figure, text) ?? DASH, look: 'note' },
-    ...cells,
+    count(figure?.rows),
   ];
+  const columns = figureColumns([first, 'Score', '95 % interval', 'Rows']);
   return {
-    columns: figureColumns(headings).map((column, at) => ({ ...column, isWide: at > 2 })),
-    groups: groups.map((lines) => lines.map(row)),
+    columns: columns.map((column, at) => ({ ...column, isWide: at > 2 })),
+    groups: groups.map((group) => group.map(row)),
     drawings: { ends, figures: groups.flat().map(({ figure }) => figure) },
   };
 }

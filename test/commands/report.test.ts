@@ -204,7 +204,7 @@ describe('against another run', () => {
     const { index, run, ...documents } = await documentsIn(await written('--run', candidate, '--compare', OFFICIAL));
     const [{ ref }, other] = index.runs;
     expect(run.page.blocks[0].tables[0].groups[0]).toHaveLength(7);
-    expect(documents[`compare/${other.ref}/${ref}`].why).toContain('no row in common');
+    expect(documents[`compare/${other.ref}/${ref}`].page.said.join()).toContain('no row in common');
   });
 });
 
