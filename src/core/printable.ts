@@ -237,11 +237,11 @@ export function bytesText(bytes: number): string {
   return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 }
 
-const UNITS = [
+const UNITS: readonly (readonly [name: string, seconds: number])[] = [
   ['d', 86_400],
   ['h', 3_600],
   ['min', 60],
-] as const;
+];
 
 /** Seconds in at most two units: `45 s`, `7 min 12 s`, `2 h 5 min`. */
 export function duration(seconds: number): string {
