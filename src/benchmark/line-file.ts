@@ -1,7 +1,7 @@
 // A file of lines, opened and read: for data, predictions and judged files alike.
 
 import { isAscii } from 'node:buffer';
-import { constants } from 'node:fs';
+import { constants, readSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
@@ -67,6 +67,8 @@ export function unreadable(path: string, error: unknown, hint: string): unknown 
   return refusedBy(error, (code) => inputMissing(`cannot read ${path}: ${causes[code] ?? code}; ${hint}`));
 }
 
+/** Of smaller rows, as many as are in flight are parsed and put into messages within some milliseconds. */
+const LARGE_BYTES = 1 << 12;
 let lastTurn: Promise<unknown> = Promise.resolve();
 
 /** Where a line lies in its file. */
@@ -95,11 +97,17 @@ export async function readAgain(
   changed = 'was changed while it was being read; run the same command again',
 ): Promise<string> {
   const buffer = Buffer.allocUnsafe(length);
-  const { bytesRead } = await handle.read(buffer, 0, length, offset);
-  // Many reads may end in one turn of the event loop, and timers, signals and sockets wait for all that is done in it. So rows get a turn
-  // each: what 64 rows of 400 kB came to in one was 200 to 500 ms.
-  lastTurn = lastTurn.then(() => nextTurn());
-  await lastTurn;
+  let bytesRead: number;
+  if (length < LARGE_BYTES) {
+    // The system holds what was read at the start: a thread asked for it would cost the slot a turn of a busy event loop.
+    bytesRead = readSync(handle.fd, buffer, 0, length, offset);
+  } else {
+    ({ bytesRead } = await handle.read(buffer, 0, length, offset));
+    // Many reads may end in one turn of the event loop, and timers, signals and sockets wait for all that is done in it. So large rows
+    // get a turn each: what 64 rows of 400 kB came to in one was 200 to 500 ms.
+    lastTurn = lastTurn.then(() => nextTurn());
+    await lastTurn;
+  }
   // Fewer where the file has become shorter.
   const bytes = buffer.subarray(0, bytesRead);
   const text = crc32(bytes) === checksum ? decoded(bytes) : undefined;

@@ -190,14 +190,14 @@ function isDue({ record }: Kept, { tries, once, retryWait }: WatchSettings, now:
   return once || now >= Math.max(nextTry, nextLook);
 }
 
-function requireCommands({ serveCommand, onResult, port }: WatchSettings): void {
+function requireCommands({ serveCommand, onResult, endpoint, port }: WatchSettings): void {
   const words = wordsOf(serveCommand, '--serve-command');
   wordsOf(onResult, '--on-result');
   const names = (name: string) => words.some((word) => word.includes(`{${name}}`));
   if (!names('checkpoint') && !names('name')) {
     throw new UserError('--serve-command names no {checkpoint}: every checkpoint would be served alike');
   }
-  if (!names('port') && port === undefined) {
+  if (!names('port') && port === undefined && endpoint.includes('{port}')) {
     throw new UserError('--serve-command names no {port}: put it in, or say with --port where the server listens');
   }
 }

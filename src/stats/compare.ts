@@ -2,7 +2,7 @@
 
 import { type Comparison, type Difference, FIGURES, type Figure, type MovedRow } from '../core/comparison.js';
 import { coversBenchmark, domainsOfMean, inTableOrder, isPublished } from '../core/domains.js';
-import { heldIn, recordOf, sum } from '../core/groups.js';
+import { heldIn, sum } from '../core/groups.js';
 import { countedPoints } from '../core/points.js';
 import { counted } from '../core/printable.js';
 import type { Domain, Estimate, JudgedRow } from '../core/types.js';
@@ -204,18 +204,22 @@ function partsOf(base: RunRows, candidate: RunRows) {
 /** The rows whose figure both runs have: judgements are averaged within predictions, and these within rows. */
 function comparedIn(pairs: readonly Pair[], figure: Figure, pointsOf: PointsOf) {
   return pairs.flatMap((pair) => {
-    const judgings = recordOf(SIDES, (side) => judgingsOf(pair[side], figure, pointsOf));
-    if (SIDES.some((side) => judgings[side].length === 0)) return [];
-    const { base, candidate } = recordOf(SIDES, (side) => mean(judgings[side].map(mean)));
+    const before = judgingsOf(pair.base, figure, pointsOf);
+    const after = before.length === 0 ? before : judgingsOf(pair.candidate, figure, pointsOf);
+    if (after.length === 0) return [];
+    const [base, candidate] = [mean(before.map(mean)), mean(after.map(mean))];
+    const judgings = { base: before, candidate: after };
     return [{ pair, judgings, base, candidate, difference: aboveBy(candidate, base) }];
   });
 }
 
 /** What the judgements of each prediction of a row count as; those without the figure are left out. */
 function judgingsOf(rows: readonly JudgedRow[], figure: Figure, pointsOf: PointsOf): Judgings {
+  const pointsIn = (judgements: readonly JudgedRow[]) =>
+    judgements.map((row) => pointsOf(row, figure)).filter((points) => points !== undefined);
   return predictionsOf(rows)
-    .map((judgements) => judgements.flatMap((row) => pointsOf(row, figure) ?? []))
-    .filter((points) => points.length > 0);
+    .map(pointsIn)
+    .filter(({ length }) => length > 0);
 }
 
 /** How many rows of a domain a run chose; manifests count each repeat of a row. */

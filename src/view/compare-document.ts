@@ -2,7 +2,8 @@
 
 import type { Comparison } from '../core/comparison.js';
 import { UserError } from '../core/errors.js';
-import { notesBelow } from '../core/table.js';
+import { dimensionName, notesBelow } from '../core/table.js';
+import { DIMENSIONS } from '../core/types.js';
 import { differenceTable, meanIn, openingOf, TELLING } from '../report/comparison.js';
 import { factsOf, type GateReport, gateDocument, headlineOf, reasonsIn, ruleTable } from '../report/gate.js';
 import { isOneRun } from '../results/comparability.js';
@@ -109,6 +110,9 @@ function keyFigures(comparison: Comparison): KeyFigure[] {
   ];
 }
 
+/** Dimensions as pages name them. */
+const NAMES = new Map<string, string>(DIMENSIONS.map((dimension) => [dimension, dimensionName(dimension)]));
+
 /** The table of the terminal, drawn: its domains with Overall, and Overall's dimensions. */
 function differences(comparison: Comparison): PageBlock[] {
   const { columns, groups, figures, ...notes } = differenceTable(comparison);
@@ -118,7 +122,9 @@ function differences(comparison: Comparison): PageBlock[] {
       align,
       isWide: at > 0 && !TELLING.includes(at),
     })),
-    groups: groups.slice(from, to),
+    groups: groups
+      .slice(from, to)
+      .map((rows) => rows.map(([name = '', ...cells]) => [NAMES.get(name) ?? name, ...cells])),
     drawings: { ends: 'around 0', figures: figures.slice(from, to).flat() },
   });
   return [

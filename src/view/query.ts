@@ -187,8 +187,8 @@ function ratingTest(value: string, list: SampleList): Test {
 /** Whether a text is in what the list knows of a sample. */
 export function holdsText(list: SampleList, sample: ListedSample, wanted: string): boolean {
   const { k, n = '', x = '', y = '', l = [], u = [] } = sample;
-  const texts = [k, sampleName(list, sample), n, x, y, ...l, ...u];
-  return texts.some((text) => text.toLowerCase().includes(wanted.trim().toLowerCase()));
+  const sought = wanted.trim().toLowerCase();
+  return [k, sampleName(list, sample), n, x, y, ...l, ...u].some((text) => text.toLowerCase().includes(sought));
 }
 
 function figureAt({ figures }: SampleList, name: string): number {

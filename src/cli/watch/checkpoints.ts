@@ -21,6 +21,7 @@ export const WATCH_OPTIONS = {
   }),
   ...under('Server', {
     'serve-command': option.list('COMMAND', 'serves {checkpoint} at {port}; no shell', { required: true, whole: true }),
+    endpoint: option.text('URL', 'where it is asked', { default: 'http://127.0.0.1:{port}/v1' }),
     port: option.integer('its port; a free one where none is given', { min: 1, max: 65535 }),
     'served-model': option.text('NAME', 'model to ask for; the first that the server lists where none is given'),
     'wait-ready': option.duration('longest wait until the server lists its models', { min: 0.001, default: 900 }),

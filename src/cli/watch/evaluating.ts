@@ -218,7 +218,7 @@ export function argumentsOf(step: Step, place: StepPlace, settings: WatchSetting
   const { name, dir, base = settings.base } = place;
   const { db } = settings;
   // No server is there yet where the arguments are only looked at.
-  const { url, model } = place.server ?? { url: endpointAt(settings.port ?? 8000), model: 'NAME' };
+  const { url, model } = place.server ?? { url: endpointAt(settings.endpoint, settings.port ?? 8000), model: 'NAME' };
   const judged = join(dir, 'judged.jsonl');
   const batch = settings.judgeBatch ? ['--batch-dir', join(dir, 'batch')] : [];
   const own: Readonly<Record<Step, readonly string[]>> = {

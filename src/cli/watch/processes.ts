@@ -97,9 +97,9 @@ export function filled(words: readonly string[], values: Readonly<Record<string,
   return words.map((word) => word.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole));
 }
 
-/** The address of the server at a port. */
-export function endpointAt(port: number | string): string {
-  return `http://127.0.0.1:${port}/v1`;
+/** The address of the server, by the template of --endpoint. */
+export function endpointAt(endpoint: string, port: number): string {
+  return filled([endpoint.replace(/\/+$/, '')], { port: String(port) }).join('');
 }
 
 /** A server that does not end when asked to is killed after so long. */
@@ -141,7 +141,7 @@ export async function withServer<T>(
   const port = await portFor(settings.port);
   const values = { checkpoint: checkpoint.path, name: checkpoint.name, port: String(port) };
   const words = filled(wordsOf(settings.serveCommand, '--serve-command'), values);
-  const url = endpointAt(port);
+  const url = endpointAt(settings.endpoint, port);
   const log = join(dir, 'server.log');
   const env = envFor(io.env, settings.passEnv);
   const [stopping, lost] = [new AbortController(), new AbortController()];

@@ -73,18 +73,20 @@ function KeyFigures({ figures }: { figures: readonly KeyFigure[] }) {
   if (figures.length === 0) return null;
   return (
     <dl class="key note">
-      {figures.map(({ title, figure, under = [] }) => (
-        <div>
-          <dt>{title}</dt>
-          <dd class="big">
-            {/^\S+/.exec(figure)}
-            {figure.includes(' ') && <small>{figure.replace(/^\S+/, '')}</small>}
-          </dd>
-          {under.map((line) => (
-            <dd class="under">{visible(line)}</dd>
-          ))}
-        </div>
-      ))}
+      {figures.map(({ title, figure, under = [] }) => {
+        const [value, ...unit] = figure.split(' ');
+        return (
+          <div>
+            <dt>{title}</dt>
+            <dd class="big">
+              {value} {unit.length > 0 && <small>{unit.join(' ')}</small>}
+            </dd>
+            {under.map((line) => (
+              <dd class="under">{visible(line)}</dd>
+            ))}
+          </div>
+        );
+      })}
     </dl>
   );
 }

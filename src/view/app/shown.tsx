@@ -91,7 +91,7 @@ function DataTable({ table }: { table: ShownTable }) {
 function drawingsOf(drawings: Drawings) {
   if ('counts' in drawings) {
     const cells = drawings.counts.map((counts) => <Stack counts={counts} />);
-    return { look: 'chart one', column: { heading: '', kind: 'drawing' as const }, cells };
+    return { look: 'chart', column: { heading: '', kind: 'drawing' as const }, cells };
   }
   const scale = scaleOf(drawings.ends, drawings.figures);
   const cells = drawings.figures.map((figure) => <Track scale={scale} figure={figure} />);

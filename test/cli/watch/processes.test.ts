@@ -2,7 +2,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { filled, wordsOf } from '../../../src/cli/watch/processes.js';
+import { endpointAt, filled, wordsOf } from '../../../src/cli/watch/processes.js';
 
 test.each([
   'serve {checkpoint} --port {port}',
@@ -38,4 +38,5 @@ test('what is filled in is one word, and is not filled in again', () => {
   expect(filled(['serve', '--at={port}', '{checkpoint}', '{other}', '{}'], { checkpoint, port: '80' })).toEqual([
     ...['serve', '--at=80', checkpoint, '{other}', '{}'],
   ]);
+  expect(endpointAt('http://127.0.0.1:{port}/v1//', 80)).toBe('http://127.0.0.1:80/v1');
 });
