@@ -1,6 +1,6 @@
 // What differs between a ground truth and a prediction: line by line, and within changed lines word by word.
 
-import { equalRuns } from './difference-runs.js';
+import { equalRuns } from './edits.js';
 import { common } from './groups.js';
 
 /** Changed parts of a line as offsets (UTF-16 units): start, end, start, end ... */

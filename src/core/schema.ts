@@ -1,7 +1,7 @@
 // What is wrong in a file that a user wrote, by the schema that it is read with: each fault with its path, and the nearest known name.
 
 import { z } from 'zod';
-import { nearest } from './difference-runs.js';
+import { nearest } from './edits.js';
 import { oneLine } from './printable.js';
 
 export type Path = readonly PropertyKey[];

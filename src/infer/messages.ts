@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { type DomainPrompts, exists, loadWorldModelPrompts, readText } from '../benchmark/prompts.js';
-import { nearest } from '../core/difference-runs.js';
+import { nearest } from '../core/edits.js';
 import { EXIT, UserError } from '../core/errors.js';
 import { actionOf, earlierTurns, promptOf, type Turn } from '../core/turn.js';
 import type { ChatMessage, Io, Sample } from '../core/types.js';

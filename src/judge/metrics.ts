@@ -2,7 +2,7 @@
 // them, and how many of their lines, or of their JSON values, they share.
 
 import { chrf, commonCount, encode, intern, numbered } from '../core/chrf.js';
-import { editDistance } from '../core/difference-runs.js';
+import { editDistance } from '../core/edits.js';
 import { isContainer, parseJson } from '../core/json.js';
 import { measured, unmeasured } from '../core/judgement.js';
 import type { Measure } from '../core/measures.js';

@@ -2,7 +2,7 @@
 
 import { previousState } from '../benchmark/baselines.js';
 import { invitesConfusion } from '../benchmark/suspicion.js';
-import { equalRuns } from '../core/difference-runs.js';
+import { equalRuns } from '../core/edits.js';
 import { badData, EXIT, UserError } from '../core/errors.js';
 import { FACTS_VERSION } from '../core/facts.js';
 import { FACTS_RECALL, QUOTES_FOUND, rated, unrated } from '../core/judgement.js';

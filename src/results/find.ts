@@ -4,7 +4,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { judgedFileOf } from '../benchmark/judged-path.js';
-import { nearest } from '../core/difference-runs.js';
+import { nearest } from '../core/edits.js';
 import { heedStop, present, UserError } from '../core/errors.js';
 import { groupBy, heldIn } from '../core/groups.js';
 import { oneLine, printable, shownPath } from '../core/printable.js';

@@ -2,7 +2,7 @@
 // the server asks of an engine, which engine.ts answers with node-llama-cpp, tests with a script.
 
 import * as z from 'zod';
-import { nearest } from '../core/difference-runs.js';
+import { nearest } from '../core/edits.js';
 import { isInteger, isObject, parseJson } from '../core/json.js';
 import { type ApiError, invalid, levelsOf, type Usage, unknownModel } from './http/wire.js';
 import type { ModelFacts } from './load.js';

@@ -2,7 +2,7 @@
 
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import type { Command } from 'commander';
-import { nearest } from '../core/difference-runs.js';
+import { nearest } from '../core/edits.js';
 import { EXIT, type ExitCode, present, UserError } from '../core/errors.js';
 import { oneLine } from '../core/printable.js';
 import type { Io } from '../core/types.js';

@@ -1,6 +1,6 @@
 // The settings of one call: brought together from all that gives them, and refused where something is wrong.
 
-import { nearest } from '../core/difference-runs.js';
+import { nearest } from '../core/edits.js';
 import { present, UserError } from '../core/errors.js';
 import type { Io } from '../core/types.js';
 import type { YamlEntry } from '../disk/yaml-file.js';

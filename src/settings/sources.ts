@@ -2,7 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { nearest } from '../core/difference-runs.js';
+import { nearest } from '../core/edits.js';
 import { codeOf, EXIT, inputMissing, UserError } from '../core/errors.js';
 import { isNumber, isObject, isText, parseObject } from '../core/json.js';
 import { oneLine } from '../core/printable.js';

@@ -5,7 +5,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Dataset, openDataset, type RowRef } from '../benchmark/dataset.js';
 import { addUsage, callsCounted, type Price } from '../core/costs.js';
-import { nearest } from '../core/difference-runs.js';
+import { nearest } from '../core/edits.js';
 import { badData, closingOnFailure, codeOf, inputMissing, messageOf, UserError } from '../core/errors.js';
 import { oneLine } from '../core/printable.js';
 import { unknownName } from '../core/schema.js';

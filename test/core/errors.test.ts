@@ -1,22 +1,8 @@
-// Errors: the code of a signal, the nearest name, and what is read from whatever was thrown.
+// Errors: the code of a signal, and what is read from whatever was thrown.
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { nearest } from '../../src/core/difference-runs.js';
 import { codeOf, interruption, messageOf } from '../../src/core/errors.js';
-
-test.each([
-  ['infr', 'infer'],
-  ['max-token', 'max-tokens'],
-  ['first-token-timout-s', 'first-token-timeout'],
-  ['score', undefined],
-])('the name nearest to %j is %j', (name, near) => {
-  expect(nearest(name, ['judge', 'infer', 'max-tokens', 'first-token-timeout'])).toBe(near);
-});
-
-test('of names equally near the first is named', () => {
-  expect(nearest('ax', ['ab', 'ac'])).toBe('ab');
-});
 
 test.each([
   ['SIGINT', 130],

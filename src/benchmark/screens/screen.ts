@@ -1,6 +1,6 @@
 // An observation as the screen that it describes, and what two screens do not share. Runs in browsers, too: nothing of Node is imported.
 
-import { equalRuns } from '../../core/difference-runs.js';
+import { equalRuns } from '../../core/edits.js';
 import { groupBy } from '../../core/groups.js';
 import { type Bounds, type ElementScreen, elementScreen } from './elements.js';
 import { type TerminalScreen, terminalScreen } from './terminal.js';

@@ -2,7 +2,7 @@
 
 import { BASELINES } from '../../benchmark/baselines.js';
 import type { Family, VariantFacts } from '../../core/calibration.js';
-import { nearest } from '../../core/difference-runs.js';
+import { nearest } from '../../core/edits.js';
 import { present, UserError } from '../../core/errors.js';
 import { CANARIES } from './canaries.js';
 import { CORRUPTIONS, REWRITES } from './corruptions.js';

@@ -1,7 +1,7 @@
 // One OpenAI-compatible endpoint: it takes a request, and gives what one try of it came to.
 
 import { addUsage, isTokenCount } from '../../core/costs.js';
-import { nearest } from '../../core/difference-runs.js';
+import { nearest } from '../../core/edits.js';
 import { EXIT, messageOf, unavailable } from '../../core/errors.js';
 import { asObject, isObject, type JsonObject, parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';

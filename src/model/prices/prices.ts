@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import type { ModelPrice, PriceCalculation, Provider } from '@pydantic/genai-prices';
 import { z } from 'zod';
 import type { Price } from '../../core/costs.js';
-import { nearest } from '../../core/difference-runs.js';
+import { nearest } from '../../core/edits.js';
 import { badData, codeOf, EXIT, inputMissing } from '../../core/errors.js';
 import { keysOf } from '../../core/groups.js';
 import { oneLine } from '../../core/printable.js';

@@ -1,8 +1,8 @@
 // The columns of a leaderboard: what can be shown of a run, and which of it is shown.
 
 import type { Asked } from '../../core/costs.js';
-import { nearest } from '../../core/difference-runs.js';
 import { coversBenchmark, domainName, domainsOfMean, inTableOrder, isPublished } from '../../core/domains.js';
+import { nearest } from '../../core/edits.js';
 import { present, UserError } from '../../core/errors.js';
 import { FACTS_RECALL } from '../../core/judgement.js';
 import { dollars, oneLine, twoDecimals } from '../../core/printable.js';

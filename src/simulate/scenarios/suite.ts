@@ -6,7 +6,7 @@ import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { z } from 'zod';
 import { fingerprintOf, listFolder, readText } from '../../benchmark/prompts.js';
-import { nearest } from '../../core/difference-runs.js';
+import { nearest } from '../../core/edits.js';
 import { badData, EXIT, inputMissing } from '../../core/errors.js';
 import { canonicalJson } from '../../core/json.js';
 import { faultsOf, type Path, unknownName } from '../../core/schema.js';

@@ -2,7 +2,7 @@
 // can be typed beside actions, as a table of commands; and a trajectory as a file of the benchmark, by which nothing that is there is lost.
 
 import { dirname, resolve } from 'node:path';
-import { nearest } from '../../core/difference-runs.js';
+import { nearest } from '../../core/edits.js';
 import {
   cannotCreate,
   codeOf,

@@ -1,4 +1,5 @@
-// Where two lists are equal: runs of equal entries, anchored at those that stand once in either list; and the known name nearest to a wrong one.
+// Edits that lead from one list to another: what stays equal (anchored at entries that stand once in either list), how many edits there are,
+// and the known name that is fewest edits away from a wrong one.
 
 import { encode, numbered } from './chrf.js';
 
