@@ -79,7 +79,8 @@ function KeyFigures({ figures }: { figures: readonly KeyFigure[] }) {
           <div>
             <dt>{title}</dt>
             <dd class="big">
-              {value} {unit.length > 0 && <small>{unit.join(' ')}</small>}
+              {value}
+              {unit.length > 0 && <small>{` ${unit.join(' ')}`}</small>}
             </dd>
             {under.map((line) => (
               <dd class="under">{visible(line)}</dd>

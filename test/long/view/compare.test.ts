@@ -64,7 +64,7 @@ describe.skipIf(noBrowser)('a comparison', () => {
     expect(text).toContain('✓ GO: none of 8 rules broken');
     expect(text).toContain('Terminal 40 62.25 67.25 +5.00 +4.40 to +5.60 <0.0001* 40/0/0 0.85');
     expect(text).toContain('Overall 280 62.25 67.25 +5.00 +4.79 to +5.21 <0.0001 280/0/0 0.31');
-    expect(text).toContain('factuality 280 62.25 67.25 +5.00 +4.79 to +5.21');
+    expect(text).toContain('Factuality 280 62.25 67.25 +5.00 +4.79 to +5.21');
     expect(await page.locator('.chart').count()).toBe(2);
   });
 
