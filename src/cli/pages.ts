@@ -106,9 +106,9 @@ async function reportDocuments(
     const { ref } = opened;
     listed.push(listedRun(opened.run, one.made.endedAt ?? one.made.startedAt ?? ''));
     if (one.made.mode === 'scenarios') {
-      const scenarios = await opened.scenarios(mostBytes);
-      samples = scenarios.samples.length;
-      documents.push([`run/${ref}`, opened.page()], [`scenarios/${ref}`, scenarios]);
+      const page = await opened.page({}, mostBytes);
+      samples = one.rows.length - (page.leftOut ?? 0);
+      documents.push([`run/${ref}`, page]);
       continue;
     }
     const panel = opened.panel();
@@ -129,7 +129,7 @@ async function reportDocuments(
       }
     });
     const notes = isCut ? [`Histories are left out: all texts are more than ${inlineLimit} MB (--inline-limit).`] : [];
-    documents.push([`run/${ref}`, opened.page({ forced: one === run ? other : undefined, notes })]);
+    documents.push([`run/${ref}`, await opened.page({ forced: one === run ? other : undefined, notes })]);
   }
   if (other !== undefined) documents.push([`compare/${refOf(other)}/${refOf(run)}`, compareDocument(other, run)]);
   documents.push(['index', staticIndex(listed)]);

@@ -45,7 +45,7 @@ export function calibrationPage(calibration: CalibrationDocument): Page {
         tables: [withNotes(byDomain)],
         folds: Object.entries(domains).map(([domain, part]) => ({
           title: domainName(domain),
-          about: `blind to ${countOf(part, 'blind')} of ${plural(part.losses.length, 'damage')}`,
+          about: [`blind to ${countOf(part, 'blind')} of ${plural(part.losses.length, 'damage')}`],
           blocks: blocksOf(part).map(({ note: _, ...block }) => block),
         })),
       },

@@ -8,14 +8,13 @@ import type { LEADERBOARD } from '../report/formats.js';
 import type { GATE } from '../report/gate.js';
 import type { RunStatus } from '../results/status.js';
 import type { CalibrationDocument } from '../stats/calibration/document.js';
-import type { ScenarioFigures } from '../stats/scenarios.js';
 
 /** What stands under each name. A run is named by its `ref`, which it keeps over renaming, moving and scoring again. */
 export interface Documents {
   readonly index: Index;
   readonly [run: `run/${string}`]: RunDocument;
-  readonly [scenarios: `scenarios/${string}`]: ScenarioDocument;
-  readonly [episodes: `episodes/${string}`]: EpisodesDocument;
+  /** What agents did in simulated worlds, as transcripts. */
+  readonly [episodes: `episodes/${string}`]: Shown;
   readonly [samples: `samples/${string}`]: SampleList;
   /** `texts/REF/TRAJECTORY`: the texts of all rows of one trajectory (its place in `SampleList.trajectories`). */
   readonly [texts: `texts/${string}`]: TrajectoryTexts;
@@ -118,15 +117,15 @@ export interface Page {
   /** What it comes to, why, and what was found in particular. */
   readonly outcome?: Cell;
   readonly said?: readonly Cell[];
-  readonly reasons?: readonly string[];
+  readonly reasons?: readonly Cell[];
   readonly figures?: readonly KeyFigure[];
   /** What to heed. */
-  readonly notes?: readonly string[];
+  readonly notes?: readonly Cell[];
   readonly blocks: readonly PageBlock[];
 }
 
 /** A result as the page that it is shown on. */
-interface Shown {
+export interface Shown {
   readonly page: Page;
 }
 
@@ -141,7 +140,9 @@ export interface KeyFigure {
 export interface PageBlock {
   readonly title?: string;
   readonly note?: string;
-  readonly notes?: readonly string[];
+  /** A text as it came; null where it is not known. */
+  readonly text?: string | null;
+  readonly notes?: readonly Cell[];
   readonly curves?: Curves;
   readonly tables?: readonly ShownTable[];
   /** What stands side by side where there is room. */
@@ -150,12 +151,11 @@ export interface PageBlock {
   readonly folds?: readonly PageFold[];
 }
 
-interface PageFold {
+export interface PageFold {
   readonly title: string;
-  readonly about?: string;
+  readonly about?: readonly Cell[];
   readonly isOpen?: boolean;
-  readonly text?: string;
-  readonly blocks?: readonly PageBlock[];
+  readonly blocks: readonly PageBlock[];
 }
 
 /** A table as pages show it: one for a terminal, or one with more in its cells, and drawings. */
@@ -221,67 +221,12 @@ export interface CurvePoint {
   readonly isChosen?: boolean | undefined;
 }
 
-/** What `awb score` says of a run, and what is behind that. */
+/** What `awb score` says of a run, and what is behind that; of a run on scenarios every sample with its texts, too. */
 export interface RunDocument extends Shown {
   readonly ref: string;
   readonly mode: string;
-}
-
-/** What a world model makes of instructions: figures, how they are shown, and samples with their texts. */
-export interface ScenarioDocument {
-  readonly ref: string;
-  readonly figures: ScenarioFigures;
-  readonly page: Pick<Page, 'figures' | 'blocks'>;
-  readonly samples: readonly ScenarioSample[];
   /** Samples that it has no room for. */
-  readonly leftOut: number;
-}
-
-export interface ScenarioSample {
-  readonly scenario: string;
-  readonly domain: string;
-  readonly id: string;
-  readonly turn: number;
-  readonly instruction: string;
-  readonly steps: readonly ScenarioStep[];
-  /** In percent; a measure that nobody knows is absent. */
-  readonly measures: Readonly<Record<string, number>>;
-  /** Why there is no prediction in some step. */
-  readonly failure?: string | undefined;
-}
-
-export interface ScenarioStep {
-  readonly action: string;
-  /** What was predicted with the instruction, and by the twin without it; absent where nobody knows. */
-  readonly prediction?: string | undefined;
-  readonly twin?: string | undefined;
-  readonly verdicts: readonly { readonly verifier: string; readonly met: boolean; readonly why: string }[];
-}
-
-/** Episodes of an agent in a simulated world, as transcripts. */
-export interface EpisodesDocument {
-  readonly ref: string;
-  readonly name: string;
-  readonly facts: readonly NamedText[];
-  readonly episodes: readonly Episode[];
-  /** Episodes that it has no room for. */
-  readonly leftOut: number;
-}
-
-export interface Episode {
-  readonly number: number;
-  readonly domain: string;
-  /** What the agent was to do, or the row where it began. */
-  readonly task: string;
-  /** How it ended, such as `done`; and what the agent found out, or why it ended. */
-  readonly end: string;
-  readonly said: string;
-  readonly turns: readonly {
-    readonly action: string;
-    readonly observation: string;
-    /** Whether the benchmark tells it, and nobody simulated it. */
-    readonly isRecorded: boolean;
-  }[];
+  readonly leftOut?: number;
 }
 
 /** A figure of every sample: its name, and where its scale ends; null for one that has no scale on which larger is better. */

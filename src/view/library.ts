@@ -20,18 +20,18 @@ import { openExistingStore, withStore } from '../store/store.js';
 import { compareDocument } from './compare-document.js';
 import type {
   DocumentName,
-  EpisodesDocument,
   Index,
   ListedEpisodes,
   ListedRun,
   RunDocument,
   SampleList,
+  Shown,
   TrajectoryTexts,
 } from './documents.js';
 import { listedRun, NOT_SCORED, REF_DIGITS, refOf, unreadRun } from './listed-run.js';
-import { type OpenedRun, openRun } from './opened-run.js';
+import { MOST_BYTES, type OpenedRun, openRun } from './opened-run.js';
 import { judgeCalibration, storedBoard } from './result-documents.js';
-import { episodesDocument } from './scenario-document.js';
+import { episodesPage } from './scenario-document.js';
 
 /** A run that can be looked at. */
 interface ViewedRun {
@@ -170,7 +170,6 @@ export function openLibrary(places: readonly string[], options: LibraryOptions) 
     if (kind === 'episodes') return episodesOf(ref);
     if (!RUN_DOCUMENTS.includes(kind)) return undefined;
     const opened = await run(ref).open();
-    if (kind === 'scenarios') return opened.scenarios(MOST_BYTES);
     if (kind === 'samples') return opened.samples();
     if (kind === 'texts') return textsOf(opened, Number(other));
     if (kind === 'compare') return compareDocument(opened.run, (await run(other).open()).run);
@@ -201,10 +200,10 @@ export function openLibrary(places: readonly string[], options: LibraryOptions) 
   }
 
   /** @throws UserError (66) where they are not there any more */
-  async function episodesOf(ref: string): Promise<EpisodesDocument> {
+  async function episodesOf(ref: string): Promise<Shown> {
     const found = [...sources.values()].flatMap(({ source }) => source.episodes).find((one) => one.ref === ref);
     if (found === undefined) throw inputMissing('These episodes are not there any more. Go back to the list of runs.');
-    return episodesDocument(found.path, ref, MOST_BYTES, io.stop);
+    return { page: await episodesPage(found.path, MOST_BYTES, io.stop) };
   }
 
   /** A run that predicted the rows of a rollout with true histories. */
@@ -245,12 +244,13 @@ export function openLibrary(places: readonly string[], options: LibraryOptions) 
         const { source: opened } = await attempt<OpenedRun | undefined>(open, undefined, io);
         if (opened === undefined) continue;
         const { ref } = opened;
-        yield [`run/${ref}`, await pageOf(opened, scoresOnly)];
-        if (opened.run.made.mode === 'scenarios') {
-          const { source } = await attempt(() => opened.scenarios(scoresOnly ? 0 : MOST_BYTES), undefined, io);
-          if (source !== undefined) yield [`scenarios/${ref}`, source];
-          continue;
-        }
+        const { source: page } = await attempt<RunDocument | undefined>(
+          () => pageOf(opened, scoresOnly),
+          undefined,
+          io,
+        );
+        if (page !== undefined) yield [`run/${ref}`, page];
+        if (opened.run.made.mode === 'scenarios') continue;
         const list = opened.samples();
         yield [`samples/${ref}`, scoresOnly ? withoutTexts(list) : list];
         if (scoresOnly) continue;
@@ -281,10 +281,7 @@ export function openLibrary(places: readonly string[], options: LibraryOptions) 
 }
 
 /** Documents of a run, by the first word of their names. */
-const RUN_DOCUMENTS: readonly string[] = ['run', 'scenarios', 'samples', 'texts', 'compare', 'calibration', 'panel'];
-
-/** Texts of a run on scenarios that a page holds. */
-const MOST_BYTES = 60e6;
+const RUN_DOCUMENTS: readonly string[] = ['run', 'samples', 'texts', 'compare', 'calibration', 'panel'];
 
 /** Of so many runs that were judged alike a bundle holds each against each other. */
 const MOST_COMPARED = 8;

@@ -6,13 +6,16 @@ import type { Io } from '../core/types.js';
 import { readSpent } from '../results/costs.js';
 import type { ReadRun } from '../results/read-run.js';
 import { openAskAgain } from './ask-again.js';
-import type { RunDocument, SampleList, ScenarioDocument, TrajectoryTexts } from './documents.js';
+import type { RunDocument, SampleList, TrajectoryTexts } from './documents.js';
 import { refOf } from './listed-run.js';
 import { panelDocument } from './result-documents.js';
 import { type Extras, runDocument } from './run-document.js';
 import { sampleList } from './sample-list.js';
 import { openTexts, trajectoryTexts } from './sample-texts.js';
-import { scenarioDocument } from './scenario-document.js';
+import { scenarioPage } from './scenario-document.js';
+
+/** Texts that a page holds without being told otherwise. */
+export const MOST_BYTES = 60e6;
 
 interface OpenOptions {
   readonly io: Io;
@@ -36,11 +39,14 @@ export function openRun(run: ReadRun, { io, dataDir, ref = refOf(run), spent }: 
     run,
     ref,
     samples,
-    page: (extras?: Extras): RunDocument => runDocument(run, ref, extras),
+    /** @param mostBytes samples of a run on scenarios together. @throws UserError as `scenarioPage` */
+    async page(extras?: Extras, mostBytes = MOST_BYTES): Promise<RunDocument> {
+      const document = runDocument(run, ref, extras);
+      if (run.made.mode !== 'scenarios') return document;
+      return { ...document, ...(await scenarioPage(run, document.page, extras?.scoresOnly ? 0 : mostBytes, io.stop)) };
+    },
     /** Undefined where a single judge judged it. */
     panel: () => panelDocument(run.manifest),
-    /** @param mostBytes texts of all samples together. @throws UserError as `scenarioDocument` */
-    scenarios: (mostBytes: number): Promise<ScenarioDocument> => scenarioDocument(run, ref, mostBytes, io.stop),
     /** @throws UserError as `openTexts` and `readSpent` */
     async openTexts() {
       taken ??= (await readSpent(run, io.stop)).spent;

@@ -70,7 +70,7 @@ export function runDocument(run: ReadRun, ref: string, extras: Extras = {}): Run
     warnings: [...warningsOn(run), ...notes],
     figures: [...keyFigures(run), ...tokenFigure(costs, names)],
     blocks: [
-      // Those on scenarios have a document of their own.
+      // Those on scenarios have blocks of their own.
       ...(made.mode === 'scenarios' ? [] : figureBlocks(run, ref, equivalence, extras.forced)),
       ...(costsTable === undefined
         ? []
@@ -86,7 +86,7 @@ const COST_NOTE =
 
 function manifestBlock(manifest: NonNullable<ReadRun['manifest']>): PageBlock {
   const text = JSON.stringify(manifest, null, 2);
-  return { folds: [{ title: 'Manifest', about: 'what made this run', text }] };
+  return { folds: [{ title: 'Manifest', about: ['what made this run'], blocks: [{ text }] }] };
 }
 
 /** What the mean over the domains that have a figure is called: `Overall`, or of how many it is. */

@@ -6,6 +6,7 @@ import { manifestBeside } from '../benchmark/judged-path.js';
 import { objectsIn } from '../benchmark/line-file.js';
 import { domainName } from '../core/domains.js';
 import { present } from '../core/errors.js';
+import { groupBy } from '../core/groups.js';
 import { asObject, isInteger, isObject, isText, type JsonObject } from '../core/json.js';
 import { withoutMarker, writtenPrediction } from '../core/reply.js';
 import { scenarioIn, stepKey, twinKey } from '../core/scenario-row.js';
@@ -16,36 +17,44 @@ import type { ReadRun } from '../results/read-run.js';
 import { scenarioRows } from '../results/score/scenarios.js';
 import { readManifest } from '../run/manifest.js';
 import type { ScenarioFigures } from '../stats/scenarios.js';
-import type { Episode, EpisodesDocument, ScenarioDocument, ScenarioSample } from './documents.js';
+import type { Cell, Page, PageBlock, PageFold } from './documents.js';
 import { count, number, plural, rangeBelow, scoreChart, withNotes } from './figures.js';
 import { meanIn } from './run-document.js';
 
 const WRITTEN_BY = { hint: 'awb infer --scenarios writes it', command: 'awb infer --scenarios' };
 
 /**
- * @param ref by what the viewer knows the run
- * @param mostBytes texts of all samples together; those of further samples are left out
+ * The page of a run on scenarios: figures, and every sample with the same row without the instruction next to it.
+ * @param page what is said of the run itself
+ * @param mostBytes all samples together; further ones are left out
  * @throws UserError: 66 and 65 for the file, 130 or 143 once `stop` is aborted
  */
-export async function scenarioDocument(
-  run: ReadRun,
-  ref: string,
-  mostBytes: number,
-  stop?: AbortSignal,
-): Promise<ScenarioDocument> {
+export async function scenarioPage(run: ReadRun, page: Page, mostBytes: number, stop?: AbortSignal) {
   const lines = await readScenarioLines(run.source, stop);
   const rows = scenarioRows();
   const room = roomFor<ScenarioSample>(mostBytes);
   for (const row of run.rows) {
     const fields = present(lines.get(row.key));
     rows.take(row, fields);
-    const sample = sampleOf(row, fields, lines);
-    const texts = sample.steps.flatMap(({ action, prediction = '', twin = '' }) => [action, prediction, twin]);
-    room.add(sample, [sample.instruction, ...texts]);
+    room.add(scenarioSample(row, fields, lines));
   }
-  const figures = present(rows.figures());
-  const page = scenarioPage(figures, meanIn(run.card));
-  return { ref, figures, page, samples: room.taken, leftOut: room.leftOut() };
+  const leftOut = room.leftOut();
+  const samples = { samples: room.taken, leftOut };
+  return { page: withScenarios(page, present(rows.figures()), meanIn(run.card), samples), leftOut };
+}
+
+/** A sample that opens on a click. */
+interface ScenarioSample {
+  readonly scenario: string;
+  /** Whether all was followed, and nothing leaked. */
+  readonly isFine: boolean;
+  readonly fold: PageFold;
+}
+
+interface Samples {
+  readonly samples: readonly ScenarioSample[];
+  /** How many there is no room for. */
+  readonly leftOut: number;
 }
 
 const MEASURES = [
@@ -60,12 +69,13 @@ const MEASURES = [
 ] as const;
 const INTERVALS = 'In percent, with 95 % intervals clustered by trajectory.';
 
-/** How the figures are shown. @param mean what the mean over the domains is called */
-export function scenarioPage(figures: ScenarioFigures, mean: string): ScenarioDocument['page'] {
+/** The page with figures and samples. @param mean what the mean over the domains is called */
+export function withScenarios(page: Page, figures: ScenarioFigures, mean: string, { samples, leftOut }: Samples): Page {
   const { overall, domains } = figures;
   const failed = Object.entries(overall.failures).map(([failure, rows]) => `${failure} ${count(rows)}`);
   const of = `${plural(overall.trajectories, 'trajectory', 'trajectories')}, ${plural(Object.keys(domains).length, 'domain')}`;
   return {
+    ...page,
     figures: [
       ...MEASURES.map(([measure, title]) => ({
         title,
@@ -92,8 +102,29 @@ export function scenarioPage(figures: ScenarioFigures, mean: string): ScenarioDo
         note: `The same by scenario, over all of its rows alike. ${INTERVALS}`,
         tables: [withNotes(scenarioTable(figures))],
       },
+      {
+        title: 'Samples',
+        note: 'What was not followed, or leaked, comes first.',
+        notes: leftOutNote(leftOut),
+        folds: Array.from(
+          groupBy(samples, ({ scenario }) => scenario),
+          ([scenario, own]) => scenarioFold(scenario, own),
+        ),
+      },
+      ...page.blocks,
     ],
   };
+}
+
+function leftOutNote(left: number): string[] {
+  return left > 0 ? [`For ${count(left)} more there is no room (--inline-limit).`] : [];
+}
+
+function scenarioFold(title: string, samples: readonly ScenarioSample[]): PageFold {
+  const wrong = samples.filter(({ isFine }) => !isFine);
+  const note = wrong.length === 0 ? 'all followed, none leaked' : `${wrong.length} not followed or leaked`;
+  const folds = [...wrong, ...samples.filter(({ isFine }) => isFine)].map(({ fold }) => fold);
+  return { title, about: [`${plural(samples.length, 'row')}, ${note}`], blocks: [{ folds }] };
 }
 
 /** Takes what there is room for. */
@@ -103,8 +134,8 @@ function roomFor<T>(mostBytes: number) {
   return {
     taken,
     leftOut: () => leftOut,
-    add(item: T, texts: readonly string[]) {
-      bytes += texts.reduce((sum, text) => sum + text.length, 0);
+    add(item: T) {
+      bytes += JSON.stringify(item).length;
       if (bytes <= mostBytes) taken.push(item);
       else leftOut++;
     },
@@ -121,33 +152,71 @@ async function readScenarioLines(path: string, stop?: AbortSignal): Promise<Read
   return lines;
 }
 
-function sampleOf(row: JudgedRow, fields: JsonObject, lines: ReadonlyMap<string, JsonObject>): ScenarioSample {
+/** @param fields of its line; @param lines all of the file, by key */
+export function scenarioSample(
+  row: JudgedRow,
+  fields: JsonObject,
+  lines: ReadonlyMap<string, JsonObject>,
+): ScenarioSample {
+  const { key, domain, turnIdx, failure, measures = {} } = row;
   const count = isInteger(fields.steps) && fields.steps > 0 ? fields.steps : 1;
   const verdicts = Array.isArray(fields.verdicts) ? fields.verdicts : [];
-  const twin = twinKey(row.key, count);
-  const steps = Array.from({ length: count }, (_, step) => {
-    const own = lines.get(stepKey(row.key, step, count));
-    return {
-      action: (own && textIn(own, 'action')) ?? '',
-      prediction: predictionIn(own),
-      twin: predictionIn(lines.get(stepKey(twin, step, count))),
-      verdicts: objectsOf(verdicts[step]).map((item) => ({
-        verifier: textIn(item, 'verifier') ?? '',
-        met: item.met === true,
-        why: textIn(item, 'why') ?? '',
-      })),
-    };
+  const twin = twinKey(key, count);
+  const steps = Array.from({ length: count }, (_, step): PageBlock[] => {
+    const own = lines.get(stepKey(key, step, count));
+    const texts = [predictionIn(lines.get(stepKey(twin, step, count))), predictionIn(own)];
+    return [
+      {
+        title: count === 1 ? 'Action' : `Step ${step + 1}: Action`,
+        text: (own && textIn(own, 'action')) ?? '',
+        notes: objectsOf(verdicts[step]).map(verdictOf),
+      },
+      {
+        pair: ['Without the instruction', 'With the instruction'].map((title, at) => ({
+          title,
+          text: texts[at] ?? null,
+        })),
+      },
+    ];
   });
+  const instruction = { title: 'Instruction', text: textIn(fields, 'instruction') ?? '' };
   return {
     scenario: scenarioIn(fields) ?? '',
-    domain: row.domain,
-    id: String(fields.id),
-    turn: row.turnIdx - count + 1,
-    instruction: textIn(fields, 'instruction') ?? '',
-    steps,
-    measures: row.measures ?? {},
-    failure: row.failure && `${row.failure.class}: ${row.failure.reason}`,
+    isFine: measures.followed === 100 && measures.leaked === 0,
+    fold: {
+      title: `${domainName(domain)} ${fields.id}, turn ${turnIdx - count + 1}`,
+      about: marksOf(measures),
+      blocks: [
+        ...(failure ? [{ notes: [{ text: `${failure.class}: ${failure.reason}`, look: 'bad' }] }] : []),
+        instruction,
+        ...steps.flat(),
+      ],
+    },
   };
+}
+
+/** What the measures say, in words. */
+function marksOf({
+  followed,
+  leaked,
+  undisturbed,
+  twin_false_positives: taken,
+}: NonNullable<JudgedRow['measures']>): Cell[] {
+  const marks: (readonly [look: string, text: string] | false)[] = [
+    followed === undefined ? ['soft', 'unknown'] : followed === 100 ? ['good', 'followed'] : ['bad', 'not followed'],
+    leaked === 100 && ['bad', 'leaked'],
+    undisturbed !== undefined && ['soft', `undisturbed ${undisturbed.toFixed(0)} %`],
+    taken === 100 && ['soft', 'its twin would count as following'],
+  ];
+  return marks.flatMap((mark) => (mark === false ? [] : [{ text: mark[1], look: `chip ${mark[0]}` }]));
+}
+
+function verdictOf(item: JsonObject): Cell {
+  const verifier = textIn(item, 'verifier') ?? '';
+  const isMet = item.met === true;
+  const leak = isMet ? 'nothing leaked' : 'leaked';
+  const said = verifier === 'never' ? leak : `${verifier} ${isMet ? 'met' : 'not met'}`;
+  return { text: `${said}: ${textIn(item, 'why') ?? ''}`, look: isMet ? 'good' : 'bad' };
 }
 
 /** What a line predicts; undefined where it is not there, or holds no prediction. */
@@ -166,24 +235,18 @@ function textIn(fields: JsonObject, name: string): string | undefined {
 }
 
 /**
- * The episodes of an agent, as `awb simulate` writes them.
+ * The episodes of an agent, as `awb simulate` writes them, as transcripts.
  * @param path of episodes_test.jsonl
- * @param mostBytes texts of all episodes together; those of further ones are left out
+ * @param mostBytes all episodes together; further ones are left out
  * @throws UserError: 66 and 65 for the file and its manifest, 130 or 143 once `stop` is aborted
  */
-export async function episodesDocument(
-  path: string,
-  ref: string,
-  mostBytes: number,
-  stop?: AbortSignal,
-): Promise<EpisodesDocument> {
+export async function episodesPage(path: string, mostBytes: number, stop?: AbortSignal): Promise<Page> {
   const manifest = await readManifest(manifestBeside(path));
-  const room = roomFor<Episode>(mostBytes);
+  const room = roomFor<PageFold>(mostBytes);
   let made: JsonObject = {};
   for await (const { fields } of objectsIn({ path, hint: 'awb simulate writes it', command: 'awb simulate' }, stop)) {
     made = asObject(fields.awb);
-    const episode = episodeOf(fields, made);
-    room.add(episode, [episode.task, ...episode.turns.flatMap(({ action, observation }) => [action, observation])]);
+    room.add(episodeFold(fields, made));
   }
   const facts: [string, string | undefined][] = [
     ['world model', textIn(made, 'world_model')],
@@ -193,28 +256,43 @@ export async function episodesDocument(
     ['file', basename(path)],
   ];
   return {
-    ref,
-    name: manifest?.label ?? 'Episodes',
+    title: manifest?.label ?? 'Episodes',
     facts: facts.flatMap(([name, text]) => (text === undefined ? [] : [[name, text]])),
-    episodes: room.taken,
-    leftOut: room.leftOut(),
+    blocks: [
+      {
+        title: 'Episodes',
+        note: 'What an agent did in a world that the model simulates, turn by turn, and how that ended. Nobody has checked whether a task was done.',
+        notes: leftOutNote(room.leftOut()),
+        folds: room.taken,
+      },
+    ],
   };
 }
 
-function episodeOf(fields: JsonObject, made: JsonObject): Episode {
+function episodeFold(fields: JsonObject, made: JsonObject): PageFold {
   const [prompts, responses] = [textsIn(fields.prompt), textsIn(fields.response)];
   const recorded = responses.length - (isInteger(made.steps) ? made.steps : responses.length);
+  const domain = (textIn(fields, 'task') ?? '').replace(/^simulated\//, '');
+  // What the agent was to do, or the row where it began.
+  const task = textIn(made, 'task') ?? textIn(made, 'row') ?? '';
+  const end = (textIn(made, 'end') ?? '').replace('-', ' ');
   return {
-    number: isInteger(made.episode) ? made.episode : 0,
-    domain: (textIn(fields, 'task') ?? '').replace(/^simulated\//, ''),
-    task: textIn(made, 'task') ?? textIn(made, 'row') ?? '',
-    end: textIn(made, 'end') ?? '',
-    said: textIn(made, 'said') ?? textIn(made, 'reason') ?? '',
-    turns: responses.map((response, at) => ({
-      action: partsOfPrompt(withoutRequest(prompts[at] ?? '')).action,
-      observation: withoutMarker(response),
-      isRecorded: at < recorded,
-    })),
+    title: `${made.episode}: ${task.slice(0, 120)}`,
+    about: [`${domain}, ${plural(responses.length, 'turn')}, ${end}`],
+    blocks: [
+      { title: 'Task', text: task },
+      ...responses.map((response, at) => ({
+        pair: [
+          {
+            title: `Turn ${at + 1}${at < recorded ? ', recorded' : ''}: action`,
+            text: partsOfPrompt(withoutRequest(prompts[at] ?? '')).action,
+          },
+          { title: 'Observation', text: withoutMarker(response) },
+        ],
+      })),
+      // What the agent found out, or why it ended.
+      { title: `End: ${end}`, text: textIn(made, 'said') ?? textIn(made, 'reason') ?? '' },
+    ],
   };
 }
 

@@ -145,8 +145,12 @@ describe('a world model that follows 70 in 100 scenarios and leaks 10 in 100', (
     expect(board.stdout).toMatch(/^step-1 +70\.00 +70\.00 +macro of 2: 70\.00 .* 100 % +120\/120$/m);
     const shown = await awb(['report', '--run', 'step-1', '--db', db, '-o', page, '--json']);
     expect(JSON.parse(shown.stdout)).toMatchObject({ samples: 120, output: page });
-    const { run, scenarios } = await documentsIn(page);
-    expect(scenarios.samples).toHaveLength(120);
+    const { run } = await documentsIn(page);
+    const folds = run.page.blocks.find(({ title }: { title?: string }) => title === 'Samples').folds;
+    expect(folds.map(({ about }: { about: string[] }) => about[0]?.match(/^\d+ rows/)?.[0])).toEqual([
+      '80 rows',
+      '40 rows',
+    ]);
     expect(run).toMatchObject({ mode: 'scenarios', page: { title: 'step-1' } });
     expect(run.page.facts).toContainEqual(['world model', 'scripted']);
     expect(run.page.facts).toContainEqual(['suite', expect.stringMatching(/^made [0-9a-f]{12}$/)]);

@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Row } from './judging.js';
 
-/** By their names; `run`, `samples` and `scenarios` alone are those of the first run, and `texts` those of all its rows. */
+/** By their names; `run` and `samples` alone are those of the first run, and `texts` those of all its rows. */
 export async function documentsIn(path: string): Promise<Row> {
   const page = await readFile(path, 'utf8');
   const elements = page.matchAll(/<script type="application\/json" id="([^"]*)">(.*?)<\/script>/gs);
@@ -18,7 +18,7 @@ export async function documentsIn(path: string): Promise<Row> {
   );
   return {
     ...documents,
-    ...Object.fromEntries(['run', 'samples', 'scenarios'].map((kind) => [kind, documents[`${kind}/${ref}`]])),
+    ...Object.fromEntries(['run', 'samples'].map((kind) => [kind, documents[`${kind}/${ref}`]])),
     texts: Object.fromEntries(shown),
   };
 }

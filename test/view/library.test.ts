@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { saveCalibration } from '../../src/cli/calibrate.js';
 import { openSqlite } from '../../src/disk/sqlite.js';
-import type { CompareDocument, ScenarioDocument, TrajectoryTexts } from '../../src/view/documents.js';
+import type { CompareDocument, RunDocument, TrajectoryTexts } from '../../src/view/documents.js';
 import { openLibrary } from '../../src/view/library.js';
 import { calibrationManifest, madeUpDocument } from '../support/calibrations.js';
 import { awb, temporaryFolder } from '../support/cli.js';
@@ -131,7 +131,7 @@ describe('what the viewer finds', () => {
     expect(bundled.some((name) => name.startsWith('panel/'))).toBe(false);
   });
 
-  test('is a run on scenarios with its own document, of which a bundle without texts holds no sample', async () => {
+  test('is a run on scenarios whose page holds its samples, and none of them in a bundle without texts', async () => {
     const server = await startWorldModel((asked) => [truthOf(asked)]);
     onTestFinished(() => server.close());
     const folder = await temporaryFolder();
@@ -144,7 +144,10 @@ describe('what the viewer finds', () => {
       for await (const [name, document] of open(folder, '.').documents({ scoresOnly })) {
         expect(name).not.toMatch(/^(samples|texts)\//);
         // The library made it under this name.
-        if (name.startsWith('scenarios/')) found.push((document as ScenarioDocument).samples.length);
+        if (!name.startsWith('run/')) continue;
+        const { page } = document as RunDocument;
+        const folds = page.blocks.flatMap(({ folds: own = [] }) => own).filter(({ title }) => title !== 'Manifest');
+        found.push(folds.flatMap(({ blocks }) => blocks).flatMap(({ folds: samples = [] }) => samples).length);
       }
       return found;
     };
@@ -166,7 +169,9 @@ describe('what the viewer finds', () => {
       { ref: expect.stringMatching(/^[0-9a-f]{12}$/), name: 'agents', date: expect.stringContaining('T') },
     ]);
     const name = `episodes/${episodes[0]?.ref}`;
-    expect(await library.document(name)).toMatchObject({ name: 'agents', episodes: [{ task: 'Count the files.' }] });
+    expect(await library.document(name)).toMatchObject({
+      page: { title: 'agents', blocks: [{ folds: [{ title: '1: Count the files.' }] }] },
+    });
     const bundled = async (scoresOnly: boolean) => {
       const names: string[] = [];
       for await (const [each] of library.documents({ scoresOnly })) names.push(each);

@@ -88,7 +88,7 @@ describe('the document of a judged run', () => {
       ]),
     );
     expect([title, lines, warnings]).toEqual(['step-200', ['judge: uncalibrated'], ['A note.']]);
-    expect(JSON.parse(blocks.at(-1)?.folds?.[0]?.text ?? '')).toEqual(
+    expect(JSON.parse(blocks.at(-1)?.folds?.[0]?.blocks[0]?.text ?? '')).toEqual(
       JSON.parse(await readFile(join(dir, 'judged.manifest.json'), 'utf8')),
     );
     expect(JSON.parse(JSON.stringify(document))).toEqual(document);

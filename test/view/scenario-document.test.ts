@@ -3,7 +3,8 @@
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { readJudgedRun } from '../../src/results/read-run.js';
-import { episodesDocument, scenarioDocument } from '../../src/view/scenario-document.js';
+import type { Page, PageFold } from '../../src/view/documents.js';
+import { episodesPage, scenarioPage } from '../../src/view/scenario-document.js';
 import { awb, temporaryFolder } from '../support/cli.js';
 import { startPlayers, types } from '../support/episodes.js';
 import { folderOf } from '../support/folder.js';
@@ -29,44 +30,63 @@ describe('scenarios', () => {
     const file = join(out, 'scenarios.jsonl');
     const { stdout } = await awb(['score', '--predictions', file, '--db', join(folder, 'db'), '--json']);
     const run = await readJudgedRun(file, [], () => {}, ioIn(folder));
-    return { document: await scenarioDocument(run, 'r1', mostBytes), score: JSON.parse(stdout) };
+    return { ...(await scenarioPage(run, { title: 'r1', blocks: [] }, mostBytes)), score: JSON.parse(stdout) };
   }
 
+  const foldsOf = ({ blocks }: Page) => blocks.flatMap(({ folds = [] }) => folds);
+  const samplesOf = (fold: PageFold | undefined) => fold?.blocks.flatMap(({ folds = [] }) => folds) ?? [];
+
   test('have the numbers of awb score, and every sample with its twin and its verdicts', async () => {
-    const { document, score } = await made(SUITE);
-    const { overall, domains, scenarios } = document.figures;
-    expect({ overall, domains, scenarios }).toEqual({
-      overall: score.overall,
-      domains: score.domains,
-      scenarios: score.scenarios,
-    });
-    expect(document.page.blocks.at(-1)?.tables?.[0]?.groups[0]?.map(([name, rows]) => [name, rows])).toEqual([
+    const { page, leftOut, score } = await made(SUITE);
+    const shown = (value: number | undefined) => value?.toFixed(1) ?? '–';
+    const { followed, leaked, undisturbed, twin_false_positives: taken } = score.overall;
+    expect(page.figures?.map(({ figure }) => figure)).toEqual([
+      ...[followed, leaked, undisturbed, taken].map((estimate) => shown(estimate?.value)),
+      '14',
+    ]);
+    expect(page.blocks[0]?.tables?.[0]?.groups.flat().map(([name, value]) => [name, value])).toEqual([
+      ['MCP', shown(score.domains.mcp.followed.value)],
+      ['Terminal', shown(score.domains.terminal.followed.value)],
+      ['macro of 2', shown(followed.value)],
+    ]);
+    expect(page.blocks.at(-2)?.tables?.[0]?.groups[0]?.map(([name, rows]) => [name, rows])).toEqual([
       ['power-cut', '8'],
       ['slow-disk', '6'],
     ]);
-    expect(document).toMatchObject({ leftOut: 0, samples: { length: 14 } });
-    const followed = document.samples.find(({ measures }) => measures.followed === 100);
-    expect(followed).toMatchObject({
-      scenario: 'power-cut',
-      instruction: expect.stringContaining('The power fails'),
-      steps: [{ action: expect.stringContaining('step '), prediction: expect.stringContaining('POWER CUT') }],
-    });
-    const [step] = followed?.steps ?? [];
-    expect(step?.twin).toMatch(/^result /);
-    expect(step?.verdicts).toContainEqual({ verifier: 'contains', met: true, why: expect.any(String) });
+    const folds = foldsOf(page);
+    expect([leftOut, folds.map(({ title }) => title)]).toEqual([0, ['power-cut', 'slow-disk']]);
+    expect(folds.flatMap(samplesOf)).toHaveLength(14);
+    const last = samplesOf(folds[0]).at(-1);
+    expect(last?.about?.[0]).toEqual({ text: 'followed', look: 'chip good' });
+    expect(last?.blocks).toEqual([
+      { title: 'Instruction', text: expect.stringContaining('The power fails') },
+      {
+        ...{ title: 'Action', text: expect.stringContaining('step ') },
+        notes: expect.arrayContaining([{ text: expect.stringMatching(/^contains met: /), look: 'good' }]),
+      },
+      {
+        pair: [
+          { title: 'Without the instruction', text: expect.stringMatching(/^result /) },
+          { title: 'With the instruction', text: expect.stringContaining('POWER CUT') },
+        ],
+      },
+    ]);
   });
 
   test('of several steps have each of them', async () => {
-    const { document } = await made(STEPS);
-    const { steps = [] } = document.samples.find(({ scenario }) => scenario === 'reach-green') ?? {};
-    expect(steps.map(({ action }) => action.includes('look'))).toEqual([false, true, true]);
+    const { page } = await made(STEPS);
+    const [sample] = samplesOf(foldsOf(page).find(({ title }) => title === 'reach-green'));
+    const actions = sample?.blocks.flatMap(({ title = '', text }) => (title.endsWith('Action') ? [text] : []));
+    expect(actions?.map((text) => text?.includes('look'))).toEqual([false, true, true]);
   });
 
   test('are bounded: what there is no room for is counted, and its figures stay', async () => {
-    const { document } = await made(SUITE, 300);
-    expect(document.leftOut).toBeGreaterThan(8);
-    expect(document.leftOut + document.samples.length).toBe(14);
-    expect(document.figures.overall.samples).toBe(14);
+    const { page, leftOut } = await made(SUITE, 1000);
+    const shown = foldsOf(page).flatMap(samplesOf);
+    expect(leftOut).toBeGreaterThan(8);
+    expect(leftOut + shown.length).toBe(14);
+    expect(page.figures?.at(-1)?.figure).toBe('14');
+    expect(page.blocks.at(-1)?.notes).toEqual([`For ${leftOut} more there is no room (--inline-limit).`]);
   });
 });
 
@@ -80,13 +100,13 @@ describe('episodes', () => {
     const flags = [...players.flags, '--output-dir', 'out', '--domain', 'terminal', '--tasks', 'tasks.txt'];
     const { code } = await awb(['simulate', ...flags, '--label', 'agents', '--meta', 'note=x'], { cwd: folder });
     expect(code).toBe(0);
-    return episodesDocument(join(folder, 'out/episodes_test.jsonl'), 'e1', mostBytes ?? 1e6);
+    return episodesPage(join(folder, 'out/episodes_test.jsonl'), mostBytes ?? 1e6);
   }
 
   test('are transcripts: task, actions and observations turn by turn, and how they ended', async () => {
-    const { episodes, ...document } = await made();
-    expect(document).toMatchObject({ ref: 'e1', name: 'agents', leftOut: 0 });
-    expect(document.facts).toEqual(
+    const { title, facts, blocks } = await made();
+    expect(title).toBe('agents');
+    expect(facts).toEqual(
       expect.arrayContaining([
         ['world model', 'world'],
         ['agent', 'agent'],
@@ -94,20 +114,30 @@ describe('episodes', () => {
         ['file', 'episodes_test.jsonl'],
       ]),
     );
-    expect(episodes.map(({ number, task }) => [number, task])).toEqual([
-      [1, 'Count the files.'],
-      [2, 'Count them again.'],
-    ]);
-    expect(episodes[0]).toMatchObject({ domain: 'terminal', end: 'done', said: 'Two files.' });
-    expect(episodes[0]?.turns).toEqual([
-      { action: expect.stringContaining('ls 0'), observation: '$ ls 0', isRecorded: false },
-      { action: expect.stringContaining('ls 1'), observation: '$ ls 1', isRecorded: false },
-    ]);
+    const [first, second] = blocks[0]?.folds ?? [];
+    expect(second?.title).toBe('2: Count them again.');
+    const turn = (at: number) => ({
+      pair: [
+        { title: `Turn ${at + 1}: action`, text: expect.stringContaining(`ls ${at}`) },
+        { title: 'Observation', text: `$ ls ${at}` },
+      ],
+    });
+    expect(first).toEqual({
+      title: '1: Count the files.',
+      about: ['terminal, 2 turns, done'],
+      blocks: [
+        { title: 'Task', text: 'Count the files.' },
+        ...[turn(0), turn(1)],
+        { title: 'End: done', text: 'Two files.' },
+      ],
+    });
     // Neither the task nor the request to predict is part of an action.
-    expect(episodes[0]?.turns.map(({ action }) => action).join()).not.toMatch(/Count|Please analyze/);
+    const actions = first?.blocks.flatMap(({ pair = [] }) => pair.slice(0, 1).map(({ text }) => text));
+    expect(actions?.join()).not.toMatch(/Count|Please analyze/);
   });
 
   test('are bounded', async () => {
-    expect(await made(1)).toMatchObject({ episodes: [], leftOut: 2 });
+    const notes = ['For 2 more there is no room (--inline-limit).'];
+    expect((await made(1)).blocks).toMatchObject([{ folds: [], notes }]);
   });
 });

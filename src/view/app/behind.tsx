@@ -32,7 +32,7 @@ export function History({ texts }: { readonly texts: readonly string[] }) {
       {() =>
         turns.map((turn, at) => (
           <Fold title={`Turn ${at + 1}`} about={sizeOf(...turn)}>
-            {() => turn.map((text, place) => [<h4>{place === 0 ? 'Action' : 'Observation'}</h4>, <Text text={text} />])}
+            {() => turn.map((text, place) => [<h3>{place === 0 ? 'Action' : 'Observation'}</h3>, <Text text={text} />])}
           </Fold>
         ))
       }

@@ -6,7 +6,6 @@ import { ComparePage } from './pages/compare.js';
 import { CurvePage } from './pages/curve.js';
 import { RunPage } from './pages/run.js';
 import { RunsPage } from './pages/runs.js';
-import { EpisodesPage } from './pages/scenarios.js';
 import { Failed, Loaded } from './parts.js';
 import { href, type PageProps, START, useRoute } from './route.js';
 import { ShownPage } from './shown.js';
@@ -19,7 +18,7 @@ const PAGES: Readonly<Record<string, (props: PageProps) => ComponentChild>> = {
   runs: RunsPage,
   run: RunPage,
   curve: CurvePage,
-  episodes: EpisodesPage,
+  episodes: ({ route }) => <ShownPage name={`episodes/${route.path[1]}`} />,
   compare: ComparePage,
   gate: () => <ShownPage name="gate" />,
   leaderboard: () => <ShownPage name="leaderboard" />,

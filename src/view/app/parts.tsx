@@ -93,12 +93,14 @@ function KeyFigures({ figures }: { figures: readonly KeyFigure[] }) {
 }
 
 /** Sentences as a list; nothing where there are none. */
-export function Notes({ notes }: { notes: readonly string[] }) {
+export function Notes({ notes }: { notes: readonly Cell[] }) {
   if (notes.length === 0) return null;
   return (
     <ul class="note">
       {notes.map((note) => (
-        <li>{visible(note)}</li>
+        <li>
+          <CellText of={note} />
+        </li>
       ))}
     </ul>
   );

@@ -9,7 +9,7 @@ import { Text, visible } from './text.js';
 
 type PageName = Extract<
   DocumentName,
-  'gate' | 'leaderboard' | 'agreement' | `${'run' | 'compare' | 'calibration' | 'panel'}/${string}`
+  'gate' | 'leaderboard' | 'agreement' | `${'run' | 'compare' | 'calibration' | 'panel' | 'episodes'}/${string}`
 >;
 
 /** @param rows where the rows are that differ between two runs, if they can be compared */
@@ -34,8 +34,9 @@ export function ShownPage({ name, rows }: { name: PageName; rows?: string }) {
 
 /** @param isInner whether they stand in another block */
 export function Blocks({ of, isInner = false }: { of: readonly PageBlock[]; isInner?: boolean }): ComponentChild {
-  return of.map(({ title, note, notes = [], curves, tables = [], pair, folds = [] }) => (
+  return of.map(({ title, note, text, notes = [], curves, tables = [], pair, folds = [] }) => (
     <Block title={title} note={note} isInner={isInner}>
+      {text !== undefined && <BlockText text={text} />}
       <Notes notes={notes} />
       {curves && <CurveSet of={curves} />}
       {tables.map((table) => (
@@ -46,13 +47,18 @@ export function Blocks({ of, isInner = false }: { of: readonly PageBlock[]; isIn
           <Blocks of={pair} isInner />
         </div>
       )}
-      {folds.map(({ title, about, isOpen, text, blocks = [] }) => (
-        <Fold title={visible(title)} about={about} isOpen={isOpen}>
-          {() => [text !== undefined && <Text text={text} />, <Blocks of={blocks} isInner />]}
+      {folds.map(({ title, about = [], isOpen, blocks }) => (
+        <Fold title={visible(title)} about={about.map((cell) => <CellText of={cell} />)} isOpen={isOpen}>
+          {() => <Blocks of={blocks} isInner />}
         </Fold>
       ))}
     </Block>
   ));
+}
+
+function BlockText({ text }: { text: string | null }) {
+  if (text === null || text.trim() === '') return <p class="soft">{text === null ? 'not known' : 'empty'}</p>;
+  return <Text text={text} />;
 }
 
 /** A table with its drawings and footnotes. */

@@ -1,9 +1,10 @@
 // The pages of a run on scenarios and of episodes: what they say of figures and samples, and what nothing in them can do.
 
 import { describe, expect, test } from 'vitest';
+import { stepKey, twinKey } from '../../../src/core/scenario-row.js';
 import { madeWith } from '../../../src/run/made-with.js';
-import type { EpisodesDocument, ScenarioDocument, ScenarioSample } from '../../../src/view/documents.js';
-import { scenarioPage } from '../../../src/view/scenario-document.js';
+import type { Page } from '../../../src/view/documents.js';
+import { scenarioSample, withScenarios } from '../../../src/view/scenario-document.js';
 import { expectAccessible, noBrowser, useBrowser } from '../../support/app.js';
 import { documentOf, HOSTILE, indexOf, listedRun, measuredRow } from '../../support/run-documents.js';
 
@@ -12,46 +13,55 @@ const leaked = { value: 10, rows: 40, clusters: 20, se: 3, df: 18, low: 5, high:
 const counts = { samples: 40, trajectories: 20, failures: { refused: 2 } };
 const part = { ...counts, followed, leaked, undisturbed: null, twin_false_positives: null };
 
-const sampleOf = (change: Partial<ScenarioSample> = {}): ScenarioSample => ({
-  scenario: 'power-cut',
-  domain: 'mcp',
-  id: '17',
-  turn: 3,
-  instruction: 'The power fails.',
-  steps: [
-    {
-      action: 'click("a")',
-      prediction: 'POWER CUT\nall dark',
-      twin: 'all well',
-      verdicts: [
-        { verifier: 'contains', met: true, why: 'it says "POWER CUT"' },
-        { verifier: 'never', met: true, why: 'it gives nothing away' },
-      ],
-    },
+const STEP = {
+  ...{ action: 'click("a")', prediction: 'POWER CUT\nall dark', twin: 'all well' },
+  verdicts: [
+    { verifier: 'contains', met: true, why: 'it says "POWER CUT"' },
+    { verifier: 'never', met: true, why: 'it gives nothing away' },
   ],
-  measures: { followed: 100, leaked: 0, undisturbed: 50, twin_false_positives: 0 },
-  ...change,
-});
+};
+const SAMPLE = {
+  ...{ scenario: 'power-cut', domain: 'mcp', id: '17', instruction: 'The power fails.', failure: '' },
+  steps: [STEP] as readonly (Omit<typeof STEP, 'prediction'> & { readonly prediction?: string })[],
+  measures: { followed: 100, leaked: 0, undisturbed: 50, twin_false_positives: 0 } as Record<string, number>,
+};
 
-function documentWith(samples: readonly ScenarioSample[], scenario = 'power-cut', leftOut = 0): ScenarioDocument {
-  const figures: ScenarioDocument['figures'] = {
-    schema: 'awb.scenarios/1',
-    overall: part,
-    domains: { mcp: part },
-    scenarios: { [scenario]: { ...part, domains: {} } },
-  };
-  return { ref: 'r1', figures, page: scenarioPage(figures, 'macro of 1'), samples, leftOut };
+/** A sample as it is made of its lines; a step without a prediction has failed. */
+function sampleOf(change: Partial<typeof SAMPLE> = {}) {
+  const { scenario, domain, id, instruction, steps, measures, failure } = { ...SAMPLE, ...change };
+  const [key, count] = [`k:${scenario}`, steps.length];
+  const line = (gen: string | undefined, fields = {}) => ({
+    ...fields,
+    ...(gen === undefined ? { awb: { status: 'failed' } } : { gen, awb: { status: 'ok' } }),
+  });
+  const verdicts = steps.map((step) => step.verdicts);
+  const lines = steps.flatMap(({ action, prediction, twin }, step) => [
+    [stepKey(key, step, count), line(prediction, { action })] as const,
+    [stepKey(twinKey(key, count), step, count), line(twin)] as const,
+  ]);
+  const row = { ...measuredRow(0, measures), key, domain, turnIdx: 2 + count };
+  const failed = failure === '' ? row : { ...row, failure: { class: 'refused' as const, reason: failure } };
+  return scenarioSample(failed, { scenario, id, instruction, verdicts, steps: count }, new Map(lines));
+}
+
+function pageWith(samples: readonly ReturnType<typeof sampleOf>[], scenario = 'power-cut', leftOut = 0): Page {
+  const domains = { mcp: part };
+  const scenarios = { [scenario]: { ...part, domains: {} } };
+  const figures = { schema: 'awb.scenarios/1' as const, overall: part, domains, scenarios };
+  return withScenarios({ ...judged.page, warnings: ['INCOMPLETE: half of it.'] }, figures, 'macro of 1', {
+    samples,
+    leftOut,
+  });
 }
 
 const rows = [0, 1].map((at) => measuredRow(at, { followed: 100 }));
 const judged = documentOf(rows, {}, { made: { ...madeWith(undefined), mode: 'scenarios' } });
-const run = { ...judged, page: { ...judged.page, warnings: ['INCOMPLETE: half of it.'] } };
 
 describe.skipIf(noBrowser)('the page of a run on scenarios', () => {
   const { openDocuments } = useBrowser();
-  const open = async (scenarios: ScenarioDocument, look?: Parameters<typeof openDocuments>[2]) => {
+  const open = async (shown: Page, look?: Parameters<typeof openDocuments>[2]) => {
     const index = indexOf(listedRun('r1', 70, { mode: 'scenarios' }));
-    const opened = await openDocuments({ index, 'run/r1': run, 'scenarios/r1': scenarios }, '/run/r1', look);
+    const opened = await openDocuments({ index, 'run/r1': { ...judged, page: shown } }, '/run/r1', look);
     await opened.page.waitForSelector('h1');
     return opened;
   };
@@ -66,7 +76,7 @@ describe.skipIf(noBrowser)('the page of a run on scenarios', () => {
   };
 
   test('leads with what was followed and leaked, each with its interval, and with what failed', async () => {
-    const { page, complaints } = await open(documentWith([sampleOf()]));
+    const { page, complaints } = await open(pageWith([sampleOf()]));
     const keys = await page.locator('dl.key > div').allTextContents();
     expect(keys).toEqual([
       'Followed70.095 %: 53.5 to 82.5',
@@ -84,12 +94,12 @@ describe.skipIf(noBrowser)('the page of a run on scenarios', () => {
   });
 
   test('shows of a sample the instruction, the action, the verdicts, and both predictions side by side', async () => {
-    const { page } = await open(documentWith([sampleOf()]));
+    const { page } = await open(pageWith([sampleOf()]));
     await unfold(page, 0);
     expect(await folds(page).nth(1).textContent()).toMatch(/^MCP 17, turn 3\s*followedundisturbed 50 %$/);
     await unfold(page, 1);
     const sample = page.locator('details details');
-    expect(await sample.locator('h4, pre').allTextContents()).toEqual([
+    expect(await sample.locator('h3, pre').allTextContents()).toEqual([
       ...['Instruction', 'The power fails.', 'Action', 'click("a")'],
       ...['Without the instruction', 'all well', 'With the instruction', 'POWER CUT\nall dark'],
     ]);
@@ -102,7 +112,7 @@ describe.skipIf(noBrowser)('the page of a run on scenarios', () => {
 
   test('puts what was not followed, or leaked, before what was, and says how many it has no room for', async () => {
     const wrong = sampleOf({ id: 'wrong', measures: { followed: 0, leaked: 100, twin_false_positives: 100 } });
-    const { page } = await open(documentWith([sampleOf({ id: 'right' }), wrong], 'power-cut', 12));
+    const { page } = await open(pageWith([sampleOf({ id: 'right' }), wrong], 'power-cut', 12));
     expect(await folds(page).nth(0).textContent()).toMatch(/2 rows, 1 not followed or leaked$/);
     await unfold(page, 0);
     expect(await folds(page).nth(1).textContent()).toMatch(
@@ -114,8 +124,8 @@ describe.skipIf(noBrowser)('the page of a run on scenarios', () => {
 
   test('names every step of several, and why a step has no prediction', async () => {
     const second = { action: 'look', twin: '', verdicts: [] };
-    const sample = sampleOf({ steps: [...sampleOf().steps, second], failure: 'refused: the model said no' });
-    const { page } = await open(documentWith([sample]));
+    const sample = sampleOf({ steps: [STEP, second], failure: 'the model said no' });
+    const { page } = await open(pageWith([sample]));
     await unfold(page, 0, 1);
     const text = await page.locator('details details').textContent();
     expect(text).toContain('refused: the model said no');
@@ -123,9 +133,8 @@ describe.skipIf(noBrowser)('the page of a run on scenarios', () => {
   });
 
   test('cuts a text that is very long', async () => {
-    const [step] = sampleOf().steps;
-    const steps = step === undefined ? [] : [{ ...step, prediction: `${'x'.repeat(100_000)}END` }];
-    const { page } = await open(documentWith([sampleOf({ steps })]));
+    const steps = [{ ...STEP, prediction: `${'x'.repeat(100_000)}END` }];
+    const { page } = await open(pageWith([sampleOf({ steps })]));
     await unfold(page, 0, 1);
     const text = await page.locator('details pre').last().textContent();
     expect(text).toContain('and 3 more characters');
@@ -138,42 +147,48 @@ describe.skipIf(noBrowser)('the page of a run on scenarios', () => {
       ...{ scenario: HOSTILE, domain: HOSTILE, id: HOSTILE, instruction: HOSTILE, failure: HOSTILE },
       steps: [{ action: HOSTILE, prediction: `a\n${HOSTILE}`, twin: HOSTILE, verdicts }],
     });
-    const { page, complaints } = await open(documentWith([sample], HOSTILE));
+    const { page, complaints } = await open(pageWith([sample], HOSTILE));
     await unfold(page, 0, 1);
     expect(await page.locator('main img, main script').count()).toBe(0);
     expect(await page.textContent('main')).not.toContain('\u202e');
     expect(complaints).toEqual([]);
   });
 
-  const EPISODES: EpisodesDocument = {
-    ref: 'e1',
-    name: 'agents',
-    facts: [['agent', 'my-agent']],
-    episodes: [
+  const world = { action: 'ls', observation: 'a b' };
+  const EPISODES: Page = {
+    title: 'agents',
+    blocks: [
       {
-        ...{ number: 1, domain: 'terminal', task: 'Count the files.', end: 'gave-up', said: HOSTILE },
-        turns: [
-          { action: 'ls', observation: 'a b', isRecorded: true },
-          { action: HOSTILE, observation: HOSTILE, isRecorded: false },
+        notes: ['For 3 more there is no room.'],
+        folds: [
+          {
+            title: '1: Count the files.',
+            about: ['terminal, 2 turns, gave up'],
+            blocks: [world, { action: HOSTILE, observation: HOSTILE }].map(({ action, observation }, at) => ({
+              pair: [
+                { title: `Turn ${at + 1}: action`, text: action },
+                { title: 'Observation', text: observation },
+              ],
+            })),
+          },
         ],
       },
     ],
-    leftOut: 3,
   };
 
   test.each([{}, { width: 390, dark: true }])('shows episodes as transcripts: %o', async (look) => {
     const { page, complaints } = await openDocuments(
-      { index: indexOf(), 'episodes/e1': EPISODES },
+      { index: indexOf(), 'episodes/e1': { page: EPISODES } },
       '/episodes/e1',
       look,
     );
     await page.waitForSelector('h1');
     expect(await folds(page).textContent()).toMatch(/^1: Count the files\.\s*terminal, 2 turns, gave up$/);
     await unfold(page, 0);
-    expect(await page.locator('details h4').allTextContents()).toEqual([
-      ...['Task', 'Turn 1, recorded: action', 'Observation', 'Turn 2: action', 'Observation', 'End: gave up'],
+    expect(await page.locator('details h3').allTextContents()).toEqual([
+      ...['Turn 1: action', 'Observation', 'Turn 2: action', 'Observation'],
     ]);
-    expect(await page.locator('details pre').nth(2).textContent()).toBe('a b');
+    expect(await page.locator('details pre').nth(1).textContent()).toBe('a b');
     expect(await page.textContent('main')).toContain('For 3 more there is no room');
     expect(await page.locator('main img, main script').count()).toBe(0);
     await expectAccessible(page);

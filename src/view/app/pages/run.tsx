@@ -4,7 +4,6 @@ import { href, type PageProps } from '../route.js';
 import { ShownPage } from '../shown.js';
 import { ProblemsPage } from './problems.js';
 import { SamplesPage } from './samples.js';
-import { ScenariosPage } from './scenarios.js';
 
 const TABS = [
   ['', 'Overview'],
@@ -15,7 +14,9 @@ const TABS = [
 /** `#/run/REF`, and behind it the name of a tab. */
 export function RunPage({ index, route }: PageProps) {
   const [, id = '', tab = ''] = route.path;
-  if (index.runs.some(({ ref, mode }) => ref === id && mode === 'scenarios')) return <ScenariosPage id={id} />;
+  const overview = <ShownPage name={`run/${id}`} />;
+  // Its page holds its samples.
+  if (index.runs.some(({ ref, mode }) => ref === id && mode === 'scenarios')) return overview;
   return (
     <>
       <nav class="tabs" aria-label="Run">
@@ -25,7 +26,7 @@ export function RunPage({ index, route }: PageProps) {
           </a>
         ))}
       </nav>
-      {tab === '' && <ShownPage name={`run/${id}`} />}
+      {tab === '' && overview}
       {tab === 'problems' && <ProblemsPage runRef={id} />}
       {tab === 'samples' && <SamplesPage index={index} route={route} runRef={id} />}
     </>
