@@ -180,7 +180,7 @@ export const rate = defineCommand({
       Promise.all(texts.map(({ close }) => close())),
     );
     if (gathered === undefined) return interruption(io.stop);
-    const { samples, strings, hasHistories, shared } = gathered;
+    const { samples, strings, shared } = gathered;
     // Keeps the progress of the same two runs in one place, whichever is named first, without naming them.
     const pair = [run.sha256, other?.sha256 ?? ''].sort().join();
     const blindName = createHash('sha256').update(pair).digest('hex').slice(0, 16);
@@ -203,7 +203,6 @@ export const rate = defineCommand({
       ...(shared === 0
         ? []
         : [`${counted(shared, 'prediction is', 'predictions are')} the same in both runs, and shown once`]),
-      ...(hasHistories ? [] : ['histories are left out: one page has no room for them; fewer --samples have']),
       `next: open ${url}, rate, save the file, and give it to`,
       `      ${programName(io)} agree --ratings FILE ${shellLine(named)}`,
     ];

@@ -79,28 +79,27 @@ function inTurn<T>(lists: readonly (readonly T[])[]): T[] {
 /** Characters that a page can hold: one text of JavaScript has no room for more than about 500 million, and JSON escapes some. */
 const MOST_TEXT = 250e6;
 
-interface GatheredSamples extends Pick<RatingDocument, 'strings' | 'samples'> {
-  /** Whether the page had room for them. */
-  readonly hasHistories: boolean;
-  /** Predictions that both runs made in the same words, so that they are shown once. */
-  readonly shared: number;
-}
-
 /**
- * Reads what was drawn of one run or two; undefined where the user stopped it.
+ * Reads what was drawn of one run or two, each different text once; undefined where the user stopped it.
  * @param readers of the texts of each run
- * @param most characters that the page can hold: of more, the histories are left out
- * @throws UserError: 65 where a file was changed meanwhile, 2 for more text than the page can hold without histories
+ * @param most characters that the page can hold
+ * @returns samples, and how many predictions both runs made in the same words, so that they are shown once
+ * @throws UserError: 65 where a file was changed meanwhile, 2 for more text than the page can hold
  */
 export async function gatherSamples(
   drawn: readonly Drawn[],
   readers: readonly ReadTexts[],
   io: Pick<Io, 'stop'>,
   most = MOST_TEXT,
-): Promise<GatheredSamples | undefined> {
+): Promise<(Pick<RatingDocument, 'strings' | 'samples'> & { readonly shared: number }) | undefined> {
   const samples = new Map<string, RatingSample>();
-  const needed = textPool();
-  let histories: ReturnType<typeof textPool> | undefined = textPool();
+  const places = new Map<string, number>();
+  let size = 0;
+  const placeOf = (text: string) =>
+    heldIn(places, text, () => {
+      size += text.length;
+      return places.size;
+    });
   for (const { judgements, run } of drawn) {
     if (io.stop.aborted) return undefined;
     const row = judgements.find(isRated) ?? judgements[0];
@@ -116,41 +115,17 @@ export async function gatherSamples(
     samples.set(id, {
       ...{ key, repeat, trajectory, domain, title: `${domainName(domain)} · turn ${turnIdx}${repeated}`, sha256 },
       judge: Buffer.from(JSON.stringify(says)).toString('base64'),
-      truth: needed.placeOf(texts.truth),
-      action: needed.placeOf(texts.action),
-      history: histories && texts.history.flatMap((turn) => [turn.action, turn.observation]).map(histories.placeOf),
-      system: texts.systemPrompt === '' ? undefined : needed.placeOf(texts.systemPrompt),
-      prediction: texts.prediction === '' ? undefined : needed.placeOf(texts.prediction),
+      truth: placeOf(texts.truth),
+      action: placeOf(texts.action),
+      history: texts.history.flatMap((turn) => [turn.action, turn.observation]).map(placeOf),
+      system: texts.systemPrompt === '' ? undefined : placeOf(texts.systemPrompt),
+      prediction: texts.prediction === '' ? undefined : placeOf(texts.prediction),
     });
-    if (needed.size() + (histories?.size() ?? 0) > most) histories = undefined;
-    if (needed.size() <= most) continue;
-    throw new UserError(
-      `the texts of these samples are more than ${most / 1e6} MB without histories, too many for one page; draw fewer --samples`,
-    );
+    if (size > most) {
+      throw new UserError(
+        `the texts of these samples are more than ${most / 1e6} MB, too many for one page; draw fewer --samples`,
+      );
+    }
   }
-  const strings = needed.strings();
-  // Texts of histories stand behind the others.
-  const history = (sample: RatingSample) => histories && sample.history?.map((place) => strings.length + place);
-  return {
-    strings: [...strings, ...(histories?.strings() ?? [])],
-    samples: [...samples.values()].map((sample) => ({ ...sample, history: history(sample) })),
-    hasHistories: histories !== undefined,
-    shared: drawn.length - samples.size,
-  };
-}
-
-/** Texts by place, each different one once. */
-function textPool() {
-  const places = new Map<string, number>();
-  let size = 0;
-  return {
-    placeOf: (text: string) =>
-      heldIn(places, text, () => {
-        size += text.length;
-        return places.size;
-      }),
-    /** In characters. */
-    size: () => size,
-    strings: () => [...places.keys()],
-  };
+  return { strings: [...places.keys()], samples: [...samples.values()], shared: drawn.length - samples.size };
 }
