@@ -50,7 +50,10 @@ export function Difference({
   const isEqual = !rows.some(isDifferent);
   const heads = [
     { name: 'Ground truth', hue: 'missing', sign: '−' },
-    ...there.map(({ name }) => ({ name: `Prediction${name && ` of ${name}`}`, hue: 'invented', sign: '+' })),
+    ...there.map(({ name }, at) => ({
+      ...{ name: `Prediction${name && ` of ${name}`}`, hue: 'invented' },
+      sign: signOf(at, there.length),
+    })),
   ];
   return (
     <>
@@ -80,6 +83,11 @@ export function Difference({
       )}
     </>
   );
+}
+
+/** Of two predictions each line says which it is of: on a phone they stand below each other. */
+function signOf(at: number, of: number): string {
+  return of === 1 ? '+' : `+${'AB'[at]}`;
 }
 
 function isDifferent({ truth, sides }: Row): boolean {
@@ -175,8 +183,8 @@ function DrawnRow({ row }: { readonly row: Row }) {
   return (
     <tr class={isDifferent(row) ? undefined : 'same'}>
       <Cells line={row.truth} hue="missing" sign="−" />
-      {row.sides.map((line) => (
-        <Cells line={line} hue="invented" sign="+" />
+      {row.sides.map((line, at) => (
+        <Cells line={line} hue="invented" sign={signOf(at, row.sides.length)} />
       ))}
     </tr>
   );

@@ -64,9 +64,11 @@ function summary(kind: Screen['kind'], missing: number, invented: number): strin
 function draw(title: string, screen: Screen, pair: readonly (Screen | undefined)[], markAt: Drawing<Screen>['markAt']) {
   if (screen.kind === 'terminal') return <Terminal {...{ screen, markAt }} />;
   if (screen.kind !== 'elements') return <div class="tree">{branches({ screen, markAt }, 0, screen.nodes.length)}</div>;
-  // Both screens of a pair have one scale.
+  // Both screens of a pair have one scale. A garbled bound of a prediction makes it no smaller than by half.
   const sizes = pair.flatMap((one) => (one?.kind === 'elements' ? one : []));
-  const [width, height] = [Math.max(...sizes.map((one) => one.width)), Math.max(...sizes.map((one) => one.height))];
+  const most = (side: 'width' | 'height') =>
+    Math.min(2 * (sizes[0]?.[side] ?? 1), Math.max(...sizes.map((one) => one[side])));
+  const [width, height] = [most('width'), most('height')];
   return <Wireframe {...{ title, screen: { ...screen, width, height }, markAt }} />;
 }
 

@@ -32,7 +32,7 @@ export function RunsPage({ index, route }: PageProps) {
       )}
       {index.episodes.length > 0 && (
         <Block title="Episodes" note="What agents did in worlds that a model simulates, turn by turn.">
-          <ul class="notes">
+          <ul>
             {index.episodes.map(({ ref, name, date }) => (
               <li>
                 <a href={href(['episodes', ref])}>{visible(name)}</a> <span class="soft">{date.slice(0, 10)}</span>
@@ -181,7 +181,7 @@ function Chosen({ runs, chosen, clear }: { runs: readonly ListedRun[]; chosen: r
     .map(({ ref }) => ref)
     .reverse();
   return (
-    <p class="chosen">
+    <p>
       {plural(chosen.length, 'run')} chosen{' '}
       {chosen.length > 1 &&
         (alike.size === 1 ? (
@@ -222,7 +222,7 @@ function Working({ run }: { run: Work }) {
     tokens > 0 && `${count(tokens)} tokens`,
   ];
   return (
-    <div class="work">
+    <div>
       <p>
         <b>{visible(name)}</b> <span class="soft">{visible(`${run.kind}, ${run.state}`)}</span>
       </p>
