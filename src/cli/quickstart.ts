@@ -181,7 +181,7 @@ function manifestOf(step: number) {
     identity: { mode: 'rubric', judge: 'made-up judge', rubrics, verdicts: 'strict', sampling: {} },
     predictions: {
       ...{ ...common, kind: 'infer', label: `made-up-${step}` },
-      identity: { model: `made-up model ${step}`, protocol: 'history', system_prompt: 'row', data: 'made-up' },
+      identity: { model: 'made-up model', protocol: 'history', system_prompt: 'row', data: 'made-up' },
     },
   };
 }

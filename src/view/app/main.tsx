@@ -30,7 +30,7 @@ const PAGES: Readonly<Record<string, (props: PageProps) => ComponentChild>> = {
 /** The pages over all runs. */
 const NAV = [
   ['runs', 'Runs'],
-  ['curve', 'Learning curve'],
+  ['curve', 'Curves'],
   ['leaderboard', 'Leaderboard'],
 ] as const;
 

@@ -33,7 +33,7 @@ export function ShownPage({ name, rows }: { name: PageName; rows?: string }) {
 }
 
 /** @param isInner whether they stand in another block */
-export function Blocks({ of, isInner = false }: { of: readonly PageBlock[]; isInner?: boolean }): ComponentChild {
+function Blocks({ of, isInner = false }: { of: readonly PageBlock[]; isInner?: boolean }): ComponentChild {
   return of.map(({ title, note, text, notes = [], curves, tables = [], pair, folds = [] }) => (
     <Block title={title} note={note} isInner={isInner}>
       {text !== undefined && <BlockText text={text} />}
