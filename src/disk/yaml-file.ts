@@ -4,18 +4,23 @@ import type * as Yaml from 'yaml';
 import { type ExitCode, messageOf, UserError } from '../core/errors.js';
 
 interface YamlFile {
-  readonly yaml: typeof Yaml;
   readonly document: Yaml.Document.Parsed;
-  /** The 1-based line of an offset into the text. */
-  lineAt(offset: number): number;
-  /** The line of the key or the item at a path; where the file ends before it, of the last one there is. */
+  /** The 1-based line of the key or the item at a path; where the file ends before it, of the last one there is. */
   lineOf(path: readonly PropertyKey[]): number;
   /** A node, or the whole document, as plain values. @throws UserError for aliases that multiply without end, or hold themselves. */
   plain(node: Pick<Yaml.Node, 'toJS'> | Yaml.Document.Parsed): unknown;
 }
 
-/** @throws UserError (with the code given) for a text that is not YAML, or that is too deep to be read. */
-export async function parseYaml(text: string, path: string, exitCode: ExitCode): Promise<YamlFile> {
+/**
+ * @param schema `failsafe` leaves scalars as they are written: 1.10 and 300000000000000001 stay so
+ * @throws UserError (with the code given) for a text that is not YAML, or that is too deep to be read.
+ */
+export async function parseYaml(
+  text: string,
+  path: string,
+  exitCode: ExitCode,
+  schema: 'core' | 'failsafe' = 'core',
+): Promise<YamlFile> {
   const yaml = await import('yaml');
   const lines = new yaml.LineCounter();
   const refuse = (where: string, reason: string) => new UserError(`${where}: not YAML: ${reason}`, exitCode);
@@ -28,7 +33,7 @@ export async function parseYaml(text: string, path: string, exitCode: ExitCode):
       throw refuse(path, messageOf(error));
     }
   };
-  const document = guarded(() => yaml.parseDocument(text, { lineCounter: lines, prettyErrors: false }));
+  const document = guarded(() => yaml.parseDocument(text, { lineCounter: lines, prettyErrors: false, schema }));
   const [broken] = document.errors;
   if (broken !== undefined) {
     const where = `${path}:${lineAt(broken.pos[0])}`;
@@ -59,38 +64,5 @@ export async function parseYaml(text: string, path: string, exitCode: ExitCode):
     }
     return line;
   };
-  return { yaml, document, lineAt, lineOf, plain };
-}
-
-/** An entry of a mapping, by its key. */
-export interface YamlEntry {
-  readonly key: string;
-  readonly line: number;
-  readonly value: unknown;
-  /** The same as texts, with scalars as they are written (1.10 and 300000000000000001 stay so): a text, a list of them, or pairs. */
-  readonly written: Text | readonly (Text | readonly Text[])[];
-  /** The entries of a mapping in it. */
-  readonly entries: readonly YamlEntry[] | undefined;
-}
-
-/** Undefined for what is no scalar, and for null. */
-type Text = string | undefined;
-
-/** The entries of a mapping, and of those in it so many levels deep: an alias may lead into itself. @throws as `plain` */
-export function entriesOf(file: YamlFile, map: Yaml.YAMLMap, levels: number): YamlEntry[] {
-  const { yaml, document, lineAt, plain } = file;
-  const textOf = (node: unknown): Text =>
-    yaml.isScalar(node) && node.value !== null ? (node.source ?? String(node.value)) : undefined;
-  return map.items.map(({ key, value }) => {
-    const node = yaml.isAlias(value) ? value.resolve(document) : value;
-    const isMap = yaml.isMap(node);
-    const pairs = isMap ? node.items.map((pair) => [textOf(pair.key), textOf(pair.value)]) : undefined;
-    return {
-      key: textOf(key) ?? '',
-      line: lineAt(yaml.isNode(key) ? (key.range?.[0] ?? 0) : 0),
-      value: yaml.isNode(node) ? plain(node) : null,
-      written: pairs ?? (yaml.isSeq(node) ? node.items.map(textOf) : textOf(node)),
-      entries: isMap && levels > 1 ? entriesOf(file, node, levels - 1) : undefined,
-    };
-  });
+  return { document, lineOf, plain };
 }

@@ -3,13 +3,10 @@
 /** A check for options that take the address of an endpoint. */
 export function httpUrl(text: string): string | undefined {
   if (!/^https?:\/\/[^\s/]+/i.test(text) || !URL.canParse(text)) return 'an http:// or https:// address';
-  const { username, password } = new URL(text);
+  const { username, password, pathname } = new URL(text);
+  // What documentation shows is often the whole address of a call.
+  if (/\/completions\/*$/i.test(pathname)) return 'an address that ends before /chat/completions';
   return decoded(username + password) === undefined ? 'a user name and password that write % as %25' : undefined;
-}
-
-/** The address of an endpoint without the path of a call at its end: what documentation shows is often the whole of it. */
-export function withoutCallPath(url: string): string {
-  return url.replace(/\/(?:chat\/)?completions\/*(?=[?#]|$)/i, '');
 }
 
 /** The password in an address, as it is written and as it is meant. The address of a proxy may have no scheme. */

@@ -1,9 +1,9 @@
 // The words behind `awb` as a command and its flags, by Node's parser; help, by commander, and version are answered here.
 
-import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { parseArgs } from 'node:util';
 import type { Command } from 'commander';
 import { nearest } from '../core/edits.js';
-import { EXIT, type ExitCode, present, UserError } from '../core/errors.js';
+import { EXIT, type ExitCode, messageOf, present, UserError } from '../core/errors.js';
 import { oneLine } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import {
@@ -25,66 +25,45 @@ const FURTHER_HELP = "\nawb <command> --help shows a command's daily flags and e
 
 /**
  * Reads a command line, or answers it where it asks for help or the version: then there is only an exit code.
- * @throws UserError (2) where it names no command, or one that does not exist
+ * @throws UserError (2) where it names no command or one that does not exist, or has flags that do not do
  */
 export async function readCommandLine(
   argv: readonly string[],
   entries: readonly CommandEntry[],
   io: Io,
 ): Promise<CommandLine | { readonly exitCode: ExitCode }> {
-  const { ahead, words, called, group } = commandIn(argv, entries);
-  const versionTold = () => {
+  const [first = '', second = ''] = argv;
+  const group = entries.filter(({ name }) => name.startsWith(`${first} `));
+  const [shown, name] = group.length > 0 ? [group, `${first} ${second}`] : [entries, first];
+  const entry = shown.find((each) => each.name === name);
+  const owner = group.length > 0 ? `awb ${first}` : 'awb';
+  const isFlag = (group.length > 0 ? second : first).startsWith('-');
+  if (entry === undefined && first !== '' && !isFlag) throw new UserError(noCommand(name, shown, owner));
+  const command = (await entry?.load())?.command;
+  const words = argv.slice(entry === undefined ? Number(group.length > 0) : name.split(' ').length);
+  const flags = flagsIn(words, command ?? { options: {} }, entry === undefined ? owner : `awb ${name}`);
+  if (flags.has('version')) {
     io.stdout.write(`${toolVersion()}\n`);
     return { exitCode: EXIT.done };
-  };
-  // Ahead of the command's name stand the program's own flags.
-  const own = flagsIn(ahead, { options: {} }, 'awb');
-  if (own.asksFor === 'version') return versionTold();
-  if (own.asksFor === 'help') {
-    (await helpOf(group, io)).outputHelp();
-    return { exitCode: EXIT.done };
   }
-  if (called === undefined) {
-    if (own.problems.length > 0) throw new UserError(own.problems.join('\n'));
-    (await helpOf(group, io)).outputHelp({ error: true });
-    return { exitCode: EXIT.usage };
-  }
-  const { name } = called;
-  const { command } = await called.load();
-  const { asksFor, flags, problems } = flagsIn(words, command, `awb ${name}`);
-  if (asksFor === undefined) return { name, command, flags, problems: [...own.problems, ...problems] };
-  if (asksFor === 'version') return versionTold();
-  const program = await helpOf(group, io);
-  const subcommand = present(program.commands.find((each) => each.name() === name));
-  addOptions(subcommand, command, wantsAll(argv));
-  subcommand.outputHelp();
-  return { exitCode: EXIT.done };
+  const isAsked = flags.has('help');
+  if (command !== undefined && !isAsked) return { name, command, flags };
+  const program = await helpOf(shown, io);
+  const subcommand = program.commands.find((each) => each.name() === entry?.name);
+  if (command !== undefined && subcommand !== undefined) {
+    addOptions(subcommand, command, wantsAll(argv));
+    subcommand.outputHelp();
+  } else program.outputHelp({ error: !isAsked });
+  return { exitCode: isAsked ? EXIT.done : EXIT.usage };
 }
 
-/**
- * The words ahead of a command's name and behind it, the command, and the commands that help shows.
- * @throws UserError (2) for a command that does not exist, and for the first word of several commands alone
- */
-function commandIn(argv: readonly string[], entries: readonly CommandEntry[]) {
-  const at = argv.findIndex((argument) => !argument.startsWith('-'));
-  const [first, second] = at < 0 ? [] : argv.slice(at);
-  if (first === undefined) return { ahead: argv, words: [], group: entries };
-  const group = entries.filter((each) => each.name.startsWith(`${first} `));
-  // Help on the group, or on nothing: its first word is no command.
-  if (group.length > 0 && second?.startsWith('-')) return { ahead: argv.toSpliced(at, 1), words: [], group };
-  const name = group.length > 0 && second !== undefined ? `${first} ${second}` : first;
-  const called = entries.find((each) => each.name === name);
-  const length = name === first ? 1 : 2;
-  if (called !== undefined) {
-    return { ahead: argv.slice(0, at), words: argv.slice(at + length), called, group: entries };
-  }
-  const names = (group.length > 0 ? group : entries).map((each) => each.name);
-  if (group.length > 0 && second === undefined) {
-    throw new UserError(`${first} is the first word of ${names.join(', ')}; see awb ${first} --help`);
-  }
-  const near = nearest(name, names);
-  const advice = near === undefined ? 'see awb --help' : `did you mean ${near}?`;
-  throw new UserError(`there is no command "${oneLine(name, 60)}"; ${advice}`);
+function noCommand(name: string, entries: readonly CommandEntry[], owner: string): string {
+  const near = nearest(
+    name,
+    entries.map((each) => each.name),
+  );
+  const advice = near === undefined ? `see ${owner} --help` : `did you mean ${near}?`;
+  return `there is no command "${oneLine(name.trim(), 60)}"; ${advice}`;
 }
 
 /** `--help all`, and `awb help infer all`. */
@@ -92,95 +71,57 @@ function wantsAll(argv: readonly string[]): boolean {
   return argv.some((word, index) => /^(-h|--help)$/.test(word) && (argv[index + 1] ?? argv[index - 1]) === 'all');
 }
 
-/** What words say. */
-interface Given {
-  readonly flags: FlagValues;
-  readonly asksFor: 'help' | 'version' | undefined;
-  /** What is wrong, all of it, a sentence each. */
-  readonly problems: readonly string[];
-}
+type Taking = Pick<CommandSpec, 'options' | 'operands'>;
 
 /**
  * Reads flags and operands.
  * @param owner whose flags they are, such as `awb infer`
+ * @throws UserError (2) for the first that is wrong
  */
-function flagsIn(
-  words: readonly string[],
-  command: Pick<CommandSpec, 'options' | 'operands'>,
-  owner: string,
-  before: readonly string[] = [],
-): Given {
-  const options = parserOptions(command.options);
-  const { tokens } = parseArgs({ args: [...words], options, strict: false, allowPositionals: true, tokens: true });
-  const named = tokens.filter((token) => token.kind === 'option');
-  // The parser takes whatever follows as the value: `--label --json` would lose both.
-  const isFlag = (text = '') => text.startsWith('--') && Object.hasOwn(options, text.slice(2));
-  const bare = named.find(({ value, inlineValue }) => inlineValue === false && isFlag(value));
-  if (bare !== undefined) {
-    const problem = `--${bare.name} needs a value; what follows it is the flag ${bare.value}`;
-    return flagsIn(words.toSpliced(bare.index, 1), command, owner, [...before, problem]);
-  }
-  const problems = [...before];
+function flagsIn(words: readonly string[], { options, operands = [] }: Taking, owner: string): FlagValues {
+  const { values, positionals } = parsed(words, options, owner);
   const flags = new Map<string, string[] | boolean>();
-  /** Places of unknown flags. */
-  const unknown = new Set<number>();
-  for (const { name, index, value } of named) {
-    const known = flags.get(name);
-    if (!Object.hasOwn(options, name)) {
-      // A word such as -abc is several flags to the parser.
-      if (!unknown.has(index)) problems.push(unknownFlag(present(words[index]), Object.keys(options), owner));
-      unknown.add(index);
-    } else if (options[name]?.type === 'boolean') {
-      if (value !== undefined) problems.push(`--${name} takes no value`);
-      flags.set(name.replace(/^no-/, ''), !name.startsWith('no-'));
-    } else if (value === undefined) problems.push(`--${name} needs a value; see ${owner} --help`);
-    else if (typeof known !== 'object') flags.set(name, [value]);
-    else if (takesSeveral(command.options[name])) known.push(value);
+  for (const [name, given = []] of Object.entries(values)) {
+    const texts = given.filter((value) => typeof value === 'string');
+    flags.set(name, texts.length > 0 ? texts : given.at(-1) === true);
     // Which of the two was meant nobody can tell, and they may be secrets.
-    else problems.push(`--${name} takes one value, and is given another`);
+    if (texts.length > 1 && !takesSeveral(options[name])) {
+      throw new UserError(`--${name} takes one value, and is given another`);
+    }
   }
-  const names = tokens.flatMap((token) => {
-    // The word behind an unknown flag was probably meant for it.
-    const isMeant = unknown.has(token.index - 1) && !words[token.index - 1]?.includes('=');
-    return token.kind === 'positional' && !isMeant ? token.value : [];
-  });
-  const asksFor = (['version', 'help'] as const).find((name) => flags.has(name));
-  problems.push(...fillOperands(flags, names, command, owner));
-  return { flags, asksFor, problems };
-}
-
-/** Names fill, in their order, the operands that no flag gave. @returns a sentence for each that is too many */
-function fillOperands(
-  flags: Map<string, readonly string[] | boolean>,
-  names: readonly string[],
-  { operands = [], options }: Pick<CommandSpec, 'options' | 'operands'>,
-  owner: string,
-): string[] {
-  const left = [...names];
-  for (const operand of operands.filter((operand) => !flags.has(operand))) {
-    const texts = left.splice(0, options[operand]?.kind === 'list' ? left.length : 1);
+  if (flags.has('help') || flags.has('version')) return flags;
+  // Names fill, in their order, the operands that no flag gave.
+  for (const operand of operands.filter((each) => !flags.has(each))) {
+    const texts = positionals.splice(0, options[operand]?.kind === 'list' ? positionals.length : 1);
     if (texts.length > 0) flags.set(operand, texts);
   }
-  return left.map((text) => `"${oneLine(text, 60)}" is one name too many; see ${owner} --help`);
+  const [left] = positionals;
+  if (left === undefined) return flags;
+  throw new UserError(`"${oneLine(left, 60)}" is one name too many; see ${owner} --help`);
 }
 
-/** A table's flags as Node's own parser takes them, and help and version. */
-function parserOptions(table: OptionTable): NonNullable<ParseArgsConfig['options']> {
-  const options: ReturnType<typeof parserOptions> = { help: { type: 'boolean', short: 'h' } };
+/** The words as Node's own parser takes them. */
+function parsed(words: readonly string[], table: OptionTable, owner: string) {
+  const several = { multiple: true } as const;
+  const options: Record<string, { type: 'string' | 'boolean'; short?: string } & typeof several> = {
+    help: { type: 'boolean', short: 'h', ...several },
+    version: { type: 'boolean', short: 'V', ...several },
+  };
   for (const [name, { kind, short }] of Object.entries(table)) {
-    options[name] = { type: kind === 'boolean' ? kind : 'string', ...(short !== undefined && { short }) };
-    if (kind === 'boolean') options[`no-${name}`] = { type: kind };
+    options[name] = { type: kind === 'boolean' ? kind : 'string', ...(short !== undefined && { short }), ...several };
   }
-  return { ...options, version: { type: 'boolean', short: 'V' } };
-}
-
-function unknownFlag(word: string, flags: readonly string[], owner: string): string {
-  // The text behind a mistyped flag may be a key, and is not repeated.
-  const [, dashes, name = ''] = /^(-*)([^=]*)/.exec(word) ?? [];
-  const near = longer(name, flags) ?? nearest(name, flags);
-  const remedy = near === undefined ? `see ${owner} --help` : `did you mean --${near}?`;
-  const isNumber = /^\.?\d/.test(name);
-  return `unknown flag ${dashes}${oneLine(name, 60)}; ${isNumber ? 'a number below zero needs -- in front' : remedy}`;
+  try {
+    return parseArgs({ args: [...words], options, allowPositionals: true, allowNegative: true });
+  } catch (error) {
+    const message = messageOf(error);
+    // The text behind a mistyped flag may be a key, and the parser does not repeat it.
+    const unknown = /^Unknown option '(-+(.*?))'/.exec(message);
+    if (unknown === null) throw new UserError(`${message.replace(/\.?\n/g, '; ')}`);
+    const [, flag = '', name = ''] = unknown;
+    const near = longer(name, Object.keys(options)) ?? nearest(name, Object.keys(options));
+    const remedy = near === undefined ? `see ${owner} --help` : `did you mean --${near}?`;
+    throw new UserError(`unknown flag ${oneLine(flag, 60)}; ${remedy}`);
+  }
 }
 
 /** The shortest flag that begins with three letters or more that were typed. */
@@ -306,7 +247,7 @@ export function flagsFor(table: OptionTable, shown: ShownSettings, names = Objec
 function wordsFor(name: string, option: OptionSpec, value: unknown): string[] {
   if (option.kind === 'boolean' && value !== true) return 'default' in option ? [`--no-${name}`] : [];
   if (option.kind === 'boolean') return [`--${name}`];
-  return textsOf(option, value).flatMap((text) => [`--${name}`, text]);
+  return textsOf(option, value).flatMap((text) => (text.startsWith('-') ? [`--${name}=${text}`] : [`--${name}`, text]));
 }
 
 function textsOf(option: OptionSpec, value: unknown): string[] {

@@ -74,19 +74,14 @@ export function defineCommand<const Table extends OptionTable>(command: CommandS
   return { ...command, options: { ...command.options, ...COMMON } };
 }
 
-/** What a flag was given on the command line: its values in order, or which form of a boolean. */
-type FlagValue = readonly string[] | boolean;
-
-/** What the flags of a command line were given, by option name. */
-export type FlagValues = ReadonlyMap<string, FlagValue>;
+/** What the flags of a command line were given, by option name: values in order, or which form of a boolean. */
+export type FlagValues = ReadonlyMap<string, readonly string[] | boolean>;
 
 /** A command line: the command that it names and what its flags were given. */
 export interface CommandLine {
   readonly name: string;
   readonly command: CommandSpec;
   readonly flags: FlagValues;
-  /** What is wrong with the flags, a sentence each. */
-  readonly problems: readonly string[];
 }
 
 /** A subcommand as `awb --help` shows it; what it does is loaded when it is called. */

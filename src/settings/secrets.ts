@@ -28,7 +28,7 @@ export function noteSecrets(table: OptionTable, { flags, env, config }: Sources,
     note(env[variableOf(name)], secrets);
     const given = flags.get(name);
     if (typeof given === 'object') for (const value of given) note(value, secrets);
-    for (const entries of [config?.section, config?.top]) note(entries?.get(name)?.written, secrets);
+    for (const values of [config?.section, config?.top]) note(values?.[name], secrets);
   }
 }
 

@@ -3,8 +3,6 @@
 import { nearest } from '../core/edits.js';
 import { present, UserError } from '../core/errors.js';
 import type { Io } from '../core/types.js';
-import type { YamlEntry } from '../disk/yaml-file.js';
-import { cutPasswords, withoutCallPath } from './address.js';
 import {
   COMMON,
   type CommandEntry,
@@ -13,7 +11,6 @@ import {
   FLAGS_ONLY,
   type OptionTable,
   type Settings,
-  variableOf,
 } from './command.js';
 import { flagOf, indented } from './command-line.js';
 import { noteKeys, notePasswords, noteSecrets, shownSettings } from './secrets.js';
@@ -25,12 +22,11 @@ type Resolved = Awaited<ReturnType<typeof resolveSettings>>;
  * Settings from flags, then environment, then the configuration file (the command's section before the top level), then
  * defaults. Values of secret options are added to `secrets` before anything can fail. Relative paths stay as they are.
  * Wrong values and unknown names are gathered in `problems`, a sentence each, so that all of them can be said at once; the settings then
- * hold the defaults in their place. `warnings` are of names in the environment that nothing reads, and of values that are not taken as
- * they were given.
+ * hold the defaults in their place. `warnings` are of keys in values, which no file will hold.
  * @throws UserError (2) for a configuration file that holds no settings, (66) for one that cannot be read
  */
 export async function resolveSettings(
-  { name, command, flags, problems: before }: CommandLine,
+  { name, command, flags }: CommandLine,
   { env, cwd }: Pick<Io, 'env' | 'cwd'>,
   commands: readonly CommandEntry[],
   secrets: Set<string>,
@@ -41,7 +37,6 @@ export async function resolveSettings(
   const config = file && (await readConfig(String(file.value), file.from, cwd, name));
   noteSecrets(table, { flags, env, config }, secrets);
 
-  const names = await unknownNames(table, env, config, commands);
   const found = new Map<string, Found>();
   const ofValues: string[] = [];
   for (const [name, option] of Object.entries(table)) {
@@ -54,7 +49,7 @@ export async function resolveSettings(
       found.set(name, { ...otherwise, from: WRONG });
     }
   }
-  const warnings = [...names.warnings, ...cutCallPaths(found)];
+  const warnings: string[] = [];
   for (const [key, { value }] of found) {
     notePasswords(value, secrets);
     if (table[key]?.kind === 'json') warnings.push(...noteKeys(key, value, secrets));
@@ -63,7 +58,7 @@ export async function resolveSettings(
   const settings = Object.fromEntries(
     [...found].map(([key, { value }]) => [camel(key), value]),
   ) as Settings<OptionTable>;
-  const problems = [...before, ...names.problems, ...ofValues];
+  const problems = [...(await unknownNames(table, config, commands)), ...ofValues];
   if (settings.quiet && settings.verbose) problems.push('--quiet and --verbose exclude each other');
   for (const flag of flags.keys()) {
     const whole = table[flag]?.belongsTo;
@@ -76,20 +71,6 @@ export async function resolveSettings(
 
 /** What a value that will not do is said to come from. */
 const WRONG = 'wrong';
-
-/** Cuts the path of a call off the addresses of endpoints. @returns a sentence for each that had one */
-function cutCallPaths(found: Map<string, Found>): string[] {
-  const warnings: string[] = [];
-  for (const [name, { value, from }] of found) {
-    if (!name.endsWith('base-url') || value === undefined) continue;
-    const urls = [value].flat().map((url) => withoutCallPath(String(url)));
-    const cut = urls.filter((url) => ![value].flat().includes(url));
-    found.set(name, { value: Array.isArray(value) ? urls : urls[0], from });
-    if (cut.length > 0)
-      warnings.push(`--${name} gives the path of a call, which is cut off: ${cut.map(cutPasswords).join(', ')}`);
-  }
-  return warnings;
-}
 
 /**
  * Refuses settings of which something is wrong or missing, all of it in one message. For --print-config nothing is missing.
@@ -121,48 +102,27 @@ function missingIn(command: CommandLine['command'], { settings, found }: Resolve
   });
 }
 
-/** In the environment of what `awb watch` starts, and no settings. */
-const OF_WATCH = ['AWB_GUARDED', 'AWB_WATCH_RESULT'];
-
-/**
- * Looks for names that no option has. This command has to know the keys in its own section of the file, and any command those at
- * the top level. An unknown variable may belong to another program (a container's AWB_VERSION), so it is only worth a warning.
- */
-async function unknownNames(
-  table: OptionTable,
-  env: Io['env'],
-  config: ConfigFile | undefined,
-  commands: readonly CommandEntry[],
-) {
-  const sections = commands.map(({ name }) => name);
-  const top = [...(config?.top ?? [])].filter(([key]) => !sections.includes(key));
-  const variables = Object.keys(env).filter((variable) => variable.startsWith('AWB_') && !OF_WATCH.includes(variable));
-  const unknownKeys = (entries: Iterable<readonly [string, YamlEntry]>, names: readonly string[]) => {
-    const known = names.filter((name) => !FLAGS_ONLY.includes(name));
-    return [...entries].flatMap(([key, { line }]) => unknown(`${config?.path}:${line}: unknown setting`, key, known));
-  };
-  const unknownVariables = (names: readonly string[]) =>
-    variables.flatMap((name) =>
-      unknown('nothing reads the environment variable', name, [...names.map(variableOf), 'AWB_DEBUG']),
-    );
+/** Looks for names in the file that no option has: in its own section a command has to know them, at the top level any command. */
+async function unknownNames(table: OptionTable, config: ConfigFile | undefined, commands: readonly CommandEntry[]) {
+  if (config === undefined) return [];
+  const unknownIn = (values: ConfigFile['top'], known: readonly string[]) =>
+    Object.keys(values)
+      .filter((name) => !known.includes(name))
+      .map((name) => {
+        const near = nearest(name, known);
+        const remedy = near === undefined ? 'see --help for the flags' : `did you mean "${near}"?`;
+        return `${config.placeOf(values, name)}: unknown setting "${name}"; ${remedy}`;
+      });
   const own = namesIn(table);
-  const inSection = unknownKeys(config?.section ?? [], own);
-  const isOwn = unknownKeys(top, own).length + unknownVariables(own).length === 0;
-  if (isOwn) return { problems: inSection, warnings: [] };
+  const inSection = unknownIn(config.section, own);
+  const sections = commands.map(({ name }) => name);
+  if (unknownIn(config.top, [...own, ...sections]).length === 0) return inSection;
   const loaded = await Promise.all(commands.map(({ load }) => load()));
-  const all = [...new Set([...own, ...loaded.flatMap(({ command }) => namesIn(command.options))])];
-  const problems = [...inSection, ...unknownKeys(top, [...all, ...sections])];
-  return { problems, warnings: unknownVariables(all) };
+  const all = new Set([...own, ...loaded.flatMap(({ command }) => namesIn(command.options)), ...sections]);
+  return [...inSection, ...unknownIn(config.top, [...all])];
 }
 
-/** The names of a table's options, with both forms of a boolean. */
+/** The options that a file may hold. */
 function namesIn(table: OptionTable): string[] {
-  return Object.entries(table).flatMap(([name, { kind }]) => (kind === 'boolean' ? [name, `no-${name}`] : [name]));
-}
-
-/** A sentence where the name is not among the known ones, with the nearest of them. */
-function unknown(what: string, name: string, known: readonly string[]): string[] {
-  if (known.includes(name)) return [];
-  const near = nearest(name, known);
-  return [`${what} "${name}"; ${near === undefined ? 'see --help for the flags' : `did you mean "${near}"?`}`];
+  return Object.keys(table).filter((name) => !FLAGS_ONLY.includes(name));
 }

@@ -4,11 +4,11 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { nearest } from '../core/edits.js';
 import { codeOf, EXIT, inputMissing, UserError } from '../core/errors.js';
-import { isNumber, isObject, isText, parseObject } from '../core/json.js';
+import { asObject, isObject, isText, type JsonObject, parseObject } from '../core/json.js';
 import { oneLine } from '../core/printable.js';
 import { namesKey } from '../core/redaction.js';
 import type { Io } from '../core/types.js';
-import { entriesOf, parseYaml, type YamlEntry } from '../disk/yaml-file.js';
+import { parseYaml } from '../disk/yaml-file.js';
 import { cutPasswords } from './address.js';
 import { type Check, type FlagValues, type NumericOption, type OptionSpec, variableOf } from './command.js';
 
@@ -37,26 +37,32 @@ export function givenValue(name: string, option: OptionSpec, { flags, env, confi
     const from = `--${name}`;
     return { value: valueOrError(readTexts(option, flag), option, from, flag.join(' ')), from };
   }
-  const forms = option.kind === 'boolean' ? [name, `no-${name}`] : [name];
-  for (const form of forms) {
-    const from = variableOf(form);
-    const text = env[from];
-    if (text === undefined || text === '') continue;
+  const variable = variableOf(name);
+  const text = env[variable];
+  if (text !== undefined && text !== '') {
     const read = readTexts(option, option.kind === 'map' ? text.split(',') : [text]);
-    const value = valueOrError(read, option, from, text);
-    return { value: form === name ? value : !value, from };
+    return { value: valueOrError(read, option, variable, text), from: variable };
   }
-  if (config === undefined) return undefined;
-  for (const entries of [config.section, config.top]) {
-    const form = forms.find((form) => entries.has(form)) ?? name;
-    const entry = entries.get(form);
-    if (entry === undefined) continue;
-    const from = `${config.path}:${entry.line}`;
-    const given = typeof entry.written === 'string' ? entry.written : JSON.stringify(entry.value);
-    const value = valueOrError(readEntry(option, entry), option, `${from}: ${form}`, given);
-    return { value: form === name ? value : !value, from };
+  for (const values of [config?.section, config?.top]) {
+    if (config === undefined || values === undefined || !Object.hasOwn(values, name)) continue;
+    const given = values[name];
+    const from = config.placeOf(values, name);
+    const shown = isText(given) ? given : JSON.stringify(given);
+    const read =
+      option.kind === 'json' && isObject(given)
+        ? { value: config.typed(values, name) }
+        : readTexts(option, textsIn(option, given));
+    return { value: valueOrError(read, option, `${from}: ${name}`, shown), from };
   }
   return undefined;
+}
+
+/** A value of the file as flags would have it; a text that no option takes for what it cannot hold. */
+function textsIn({ kind }: OptionSpec, value: unknown): readonly string[] {
+  if (isText(value)) return [value];
+  if (kind === 'list' && Array.isArray(value) && value.every(isText)) return value;
+  const pairs = kind === 'map' && isObject(value) ? Object.entries(value) : [];
+  return pairs.length > 0 ? pairs.map(([key, text]) => `${key}=${text}`) : [''];
 }
 
 /** What an option without a default holds when it is not given; the other kinds hold nothing. */
@@ -173,53 +179,15 @@ function readList(check: Check | undefined, parts: readonly string[]): Read {
 
 // The configuration file: settings by flag name in YAML, at the top level or in a section that has a command's name.
 
-/** Reads an option's value from YAML. The types of YAML count: a number in quotes is not a number. */
-function readEntry(option: OptionSpec, { value, written }: YamlEntry): Read {
-  const text = isText(written) ? written : '';
-  switch (option.kind) {
-    case 'text':
-    case 'choice':
-      return readTexts(option, [isText(value) || isNumber(value) ? text : '']);
-    case 'integer':
-    case 'number':
-    case 'duration': {
-      const isWord = isText(value) && (option.kind === 'duration' || option.words?.includes(value));
-      return readNumber(option, isWord || isNumber(value) ? String(value) : '');
-    }
-    case 'boolean':
-      return typeof value === 'boolean' ? { value } : { expected: 'true or false' };
-    case 'list':
-      if (typeof value !== 'object') return readTexts(option, [text]);
-      return isListOf(isText, written) && Array.isArray(value)
-        ? readList(option.check, written)
-        : { expected: 'a list' };
-    case 'map':
-      return isObject(value) && isListOf(isPair, written)
-        ? { value: Object.fromEntries(written) }
-        : { expected: 'a mapping of keys to values' };
-    case 'json':
-      return isObject(value) ? { value } : { expected: 'a mapping' };
-    default:
-      return option satisfies never;
-  }
-}
-
-const isPair = (value: unknown): value is readonly [string, string] => isListOf(isText, value);
-
-function isListOf<T>(is: (item: unknown) => item is T, value: unknown): value is readonly T[] {
-  return Array.isArray(value) && value.every(is);
-}
-
-/** Values by the name that stands in the file. */
-type Entries = ReadonlyMap<string, YamlEntry>;
-
-/** A configuration file as a command reads it. */
+/** A configuration file as a command reads it. Scalars are texts as they are written, and no typed values. */
 export interface ConfigFile {
-  /** The path as the user gave it. */
-  readonly path: string;
   /** The command's own section, empty where the file has none. It takes precedence over the top level. */
-  readonly section: Entries;
-  readonly top: Entries;
+  readonly section: JsonObject;
+  readonly top: JsonObject;
+  /** The file, as the user named it, with the line of a setting in one of both. */
+  placeOf(values: JsonObject, name: string): string;
+  /** The setting with numbers and booleans as YAML has them. */
+  typed(values: JsonObject, name: string): unknown;
 }
 
 /**
@@ -231,17 +199,21 @@ export async function readConfig(path: string, from: string, cwd: string, comman
   const text = await readFile(resolve(cwd, path), 'utf8').catch((error: unknown) => {
     throw inputMissing(`cannot read the configuration file ${path} (${from}): ${codeOf(error) ?? String(error)}`);
   });
-  const file = await parseYaml(text, path, EXIT.usage);
-  const root = file.document.contents;
-  if (root !== null && !file.yaml.isMap(root)) {
-    throw new UserError(`${path}:1: expected settings by name, such as "max-tokens: 32768"`);
-  }
-  const byKey = (entries: readonly YamlEntry[]) => new Map(entries.map((entry) => [entry.key, entry]));
-  // Settings, and those in a section.
-  const top = byKey(root === null ? [] : entriesOf(file, root, 2));
-  const entry = top.get(command);
-  if (entry?.entries === undefined && (entry?.value ?? null) !== null) {
-    throw new UserError(`${path}:${entry?.line}: ${command}: expected settings by name, indented below it`);
-  }
-  return { path, section: byKey(entry?.entries ?? []), top };
+  const [file, typed] = [await parseYaml(text, path, EXIT.usage, 'failsafe'), await parseYaml(text, path, EXIT.usage)];
+  // An empty file, or section, sets nothing.
+  const settingsIn = (value: unknown, place: string) => {
+    if (isObject(value)) return value;
+    if ((value ?? '') === '') return {};
+    throw new UserError(`${place}: expected settings by name, such as "max-tokens: 32768"`);
+  };
+  const top = settingsIn(file.plain(file.document), `${path}:1`);
+  const section = settingsIn(top[command], `${path}:${file.lineOf([command])}: ${command}`);
+  const pathOf = (values: JsonObject, name: string) => (values === section ? [command, name] : [name]);
+  return {
+    section,
+    top,
+    placeOf: (values, name) => `${path}:${file.lineOf(pathOf(values, name))}`,
+    typed: (values, name) =>
+      pathOf(values, name).reduce<unknown>((value, key) => asObject(value)[key], typed.plain(typed.document)),
+  };
 }

@@ -13,7 +13,7 @@ import { CHAT, openDialect, requestBody } from '../model/endpoint/request.js';
 import type { ReadRun } from '../results/read-run.js';
 import { worldModelManifest } from '../run/made-with.js';
 import type { Manifest } from '../run/manifest.js';
-import { cutPasswords, withoutCallPath } from '../settings/address.js';
+import { cutPasswords } from '../settings/address.js';
 import { programName } from '../settings/command.js';
 import { flagsFor } from '../settings/command-line.js';
 import type { RequestAgain } from './documents.js';
@@ -123,7 +123,7 @@ function asker(inferred: Known, protocol: Protocol, prompts: SystemPrompts) {
   const sampling = asObject(identity.sampling) as Sampling & { readonly dropped?: unknown };
   const dropped = Array.isArray(sampling.dropped) ? sampling.dropped.filter(isText) : [];
   const [address] = [settings['model-base-url']].flat().filter(isText);
-  const url = cutPasswords(withoutCallPath(address ?? NO_ADDRESS)).replace(/\/+$/, '') + CHAT.path;
+  const url = cutPasswords(address ?? NO_ADDRESS).replace(/\/+$/, '') + CHAT.path;
   return (sample: Sample, repeat: number): Request => {
     const messages = buildMessages(sample, protocol, prompts.of(sample));
     const dialect = openDialect({ allowParamDrop: true, onNotice: () => {}, dropped });

@@ -14,7 +14,7 @@ async function shownOf(words: readonly string[]): Promise<Record<string, unknown
 test('settings as words are read as the same settings', async () => {
   const given = [
     ...['--data-dir', "my 'data'", '--domains', 'mcp,swe', '--limit', '3', '--no-stream', '--lean'],
-    ...['--meta', 'step=100', '--meta', 'note=a,b=c', '--extra-body', '{"a":{"b":[1,"x y"]}}', '--top-k', '-1'],
+    ...['--meta', 'step=100', '--meta', 'note=a,b=c', '--extra-body', '{"a":{"b":[1,"x y"]}}', '--top-k=-1'],
     ...['--model-base-url', 'http://a/v1', '--model-base-url', 'http://b/v1', '--temperature', 'default'],
     ...['--call-timeout', '15m', '--order', 'random', '--min-p', '1e-7', '--max-tokens', '32768'],
   ];
