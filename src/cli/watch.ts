@@ -13,7 +13,7 @@ import {
   interruption,
   UserError,
 } from '../core/errors.js';
-import { asObject, parseObject } from '../core/json.js';
+import { asObject, type JsonObject, parseObject } from '../core/json.js';
 import { oneLine, printable, shellLine, shownPath } from '../core/printable.js';
 import type { Io, TextSink } from '../core/types.js';
 import { readJson, writeJson } from '../disk/files.js';
@@ -21,13 +21,13 @@ import { lockFile } from '../disk/lock.js';
 import { readRun } from '../results/find.js';
 import type { ReadRun } from '../results/read-run.js';
 import { defineCommand, keptText, type RunAwb } from '../settings/command.js';
-import { checkpointsIn, type Kept, keptOf, STEPS, WATCH_OPTIONS, type WatchSettings } from './watch/checkpoints.js';
+import { checkpointsIn, keptOf, STEPS, WATCH_OPTIONS, type WatchSettings } from './watch/checkpoints.js';
 import { argumentsOf, evaluate, type Say, type Work } from './watch/evaluating.js';
 import { wordsOf } from './watch/processes.js';
 
 export const command = defineCommand({
   description:
-    'Evaluates every checkpoint that arrives in a folder, one at a time: it is served by --serve-command, then awb infer, judge, score and gate run with the settings of the configuration file. The gate holds it against the fixed --base; how it stands to the last GO is told for information. The same command goes on after any kill. Exit codes of --once: 0 GO or nothing new, 4 NO-GO, 3 INCOMPLETE, 5 INCONCLUSIVE, 75 results of --judge-batch are awaited, 69 a checkpoint could not be evaluated; the worst of all.',
+    'Evaluates every checkpoint that arrives in a folder, one at a time: it is served by --serve-command, then awb infer, judge, score and gate run with the settings of the configuration file. The gate holds it against the fixed --base; how it stands to the last GO is told for information. The same command goes on after any kill. Exit codes of --once: 0 GO or nothing new, 4 NO-GO, 3 INCOMPLETE, 5 INCONCLUSIVE, 69 a checkpoint could not be evaluated; the worst of all.',
   examples: {
     "awb watch checkpoints --config awb.yaml --base step-0 \\\n  --serve-command 'vllm serve {checkpoint} --port {port}'":
       'until it is interrupted',
@@ -55,8 +55,8 @@ async function requireSound(settings: WatchSettings, io: Io, awb: RunAwb): Promi
     if (code !== EXIT.done) throw new UserError(stderr.text().replace(/^awb: |\n$/g, ''), code);
     // One folder of batch files for all checkpoints would be that of another run from the second one on.
     const { 'batch-dir': batchDir } = asObject(parseObject(stdout.text())?.settings);
-    if ((asObject(batchDir).value ?? null) === null || (step === 'judge' && settings.judgeBatch)) continue;
-    throw new UserError(`each checkpoint has batch files of its own (--judge-batch); take batch-dir out of ${step}`);
+    if ((asObject(batchDir).value ?? null) === null) continue;
+    throw new UserError(`all checkpoints would share one folder of batch files; take batch-dir out of ${step}`);
   }
 }
 
@@ -73,40 +73,35 @@ interface Pinned extends Pick<ReadRun, 'source' | 'sha256'> {
 async function fixedBase({ base, db, outputDir }: WatchSettings, io: Io): Promise<string> {
   const path = join(resolve(io.cwd, outputDir), 'watch.base.json');
   const read = (name: string) => readRun(name, { db: [db], quiet: true, fixed: (one) => `--base ${one}` }, io);
-  const found = await readJson(path);
-  if (found === undefined) {
-    const { id, source, sha256 } = await read(base);
-    const pinned: Pinned = { base, run: id === undefined ? source : String(id), source, sha256 };
-    await writeJson(path, { schema: 'awb.watch-base/1', ...pinned });
-    return pinned.run;
-  }
   // A watch has written it, in this form.
-  const pinned = found as unknown as Pinned;
+  const pinned = (await readJson(path)) as unknown as Pinned | undefined;
+  if (pinned === undefined) {
+    const { id, source, sha256 } = await read(base);
+    const run = id === undefined ? source : String(id);
+    await writeJson(path, { schema: 'awb.watch-base/1', base, run, source, sha256 } satisfies Pinned & JsonObject);
+    return run;
+  }
+  const holds = `${shownPath(path, io)} holds checkpoints against ${pinned.base} (${shownPath(pinned.source, io)})`;
   const isSame = async (name: string) => (await read(name)).sha256 === pinned.sha256;
-  const source = shownPath(pinned.source, io);
-  const isStored = pinned.run !== pinned.source;
-  const holds = `${shownPath(path, io)} holds checkpoints against ${isStored ? `run ${pinned.run}, ` : ''}${source}`;
   if (base !== pinned.base && !(await isSame(base))) {
     throw identityDiffers(
-      `${holds}, and --base ${oneLine(base, 80)} is another run; give --base ${shellLine([pinned.base])}, or another --output-dir to hold them against that one`,
+      `${holds}, and --base ${oneLine(base, 80)} is another run; give --base ${shellLine([pinned.base])}, or another --output-dir`,
     );
   }
-  for (const name of new Set([pinned.run, pinned.source])) {
-    const isThere = await isSame(name).catch((error: unknown) => {
-      if (error instanceof UserError) return false;
-      throw error;
-    });
-    if (isThere) return name;
-  }
+  const isThere = await isSame(pinned.run).catch((error: unknown) => {
+    if (error instanceof UserError) return false;
+    throw error;
+  });
+  if (isThere) return pinned.run;
   throw identityDiffers(
-    `${holds} as it was scored at the first start, and that is no longer there; bring back the judged file of SHA-256 ${pinned.sha256.slice(0, 12)}${isStored ? ' and run awb score on it' : ''}, or give another --output-dir to hold them against what is there now`,
+    `${holds} as it was scored at the first start, and that is no longer there; bring back the judged file of SHA-256 ${pinned.sha256.slice(0, 12)} and run awb score on it, or give another --output-dir`,
   );
 }
 
 // The watch itself: looks for checkpoints, evaluates them one at a time, and waits for more.
 
 /** What a call with --once ends with, the worst first; what could not be evaluated stands before them all. */
-const WORST_FIRST = [EXIT.unavailable, EXIT.noGo, EXIT.incomplete, EXIT.inconclusive, EXIT.later];
+const WORST_FIRST = [EXIT.unavailable, EXIT.noGo, EXIT.incomplete, EXIT.inconclusive];
 
 /**
  * Watches until it is interrupted, or takes what is there.
@@ -166,7 +161,8 @@ async function lookOnce(work: Work, dir: string) {
   for (const checkpoint of await checkpointsIn(dir, settings)) {
     if (io.stop.aborted) break;
     const kept = await keptOf(outputDir, checkpoint);
-    if (isDue(kept, settings, Date.now())) told.push(await evaluate(work, kept));
+    const { verdict, failures } = kept.record;
+    if (verdict === undefined && failures < settings.tries) told.push(await evaluate(work, kept));
   }
   return told;
 }
@@ -179,15 +175,6 @@ function showResults(told: Awaited<ReturnType<typeof lookOnce>>, { json }: Watch
   const lines = told.length === 0 ? ['nothing new'] : told.map(({ text }) => printable(text));
   io.stdout.write(json ? `${JSON.stringify(document)}\n` : `${lines.join('\n')}\n`);
   return exitCode;
-}
-
-/** Whether a checkpoint is to be evaluated now. Under --once nothing waits for another round: the next call is that round. */
-function isDue({ record }: Kept, { tries, once, retryWait }: WatchSettings, now: number): boolean {
-  const { verdict, failures, failedAt, awaited } = record;
-  if (verdict !== undefined || failures >= tries) return false;
-  const nextTry = failedAt === undefined ? 0 : failedAt + retryWait * 1000 * 2 ** (failures - 1);
-  const nextLook = awaited === undefined ? 0 : awaited.at + retryWait * 1000;
-  return once || now >= Math.max(nextTry, nextLook);
 }
 
 function requireCommands({ serveCommand, onResult, endpoint, port }: WatchSettings): void {

@@ -2,7 +2,6 @@
 
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import { isAlive } from '../../src/run/run.js';
@@ -106,52 +105,6 @@ test('too little evidence ends --once with its own code, and missing evidence co
   expect(await run.result('step-2')).toMatchObject({ verdict: 'INCOMPLETE', exit_code: EXIT.incomplete });
 }, 300_000);
 
-test('under --judge-batch a checkpoint awaits its results without a try or a server, and holds up no other', async () => {
-  const run = await setUp(
-    { ...complete('step-1', {}), ...complete('step-2', {}) },
-    `
-  judge-batch: true
-  tries: 1
-  on-result: [sh, -c, 'tr -d "\\n" >> told.jsonl; echo >> told.jsonl']
-`,
-  );
-  const verdicts = async () => (await readRows(join(run.dir, 'told.jsonl'))).map(({ verdict }) => verdict);
-  const batchOf = (name: string) => join(run.dir, 'watch', name, 'batch');
-  const answer = async (name: string) => {
-    const words = ['batch', 'run', batchOf(name), '--model-base-url', judge.url, '--quiet'];
-    expect((await awb(words, { cwd: run.dir })).code).toBe(EXIT.done);
-  };
-  const first = await run.once();
-  expect(first.code).toBe(EXIT.later);
-  expect(first.stdout).toContain(
-    `step-1: AWAITING: ${ROWS - 1} of ${ROWS - 1} results of its judge are awaited in ${batchOf('step-1')}`,
-  );
-  expect(await run.result('step-2')).toMatchObject({
-    verdict: 'AWAITING',
-    batch: { dir: batchOf('step-2'), requests: ROWS - 1, awaited: ROWS - 1 },
-  });
-  await answer('step-2');
-  const second = await run.once();
-  expect([second.code, await verdicts()]).toEqual([EXIT.later, ['AWAITING', 'AWAITING', 'GO']]);
-  await answer('step-1');
-  const third = await run.once();
-  expect([third.code, await verdicts()]).toEqual([EXIT.done, ['AWAITING', 'AWAITING', 'GO', 'GO']]);
-  expect(await run.served()).toEqual(['step-1', 'step-2']);
-}, 300_000);
-
-test.each([
-  ['judge', ', batch-dir: batch', /batch files of its own \(--judge-batch\); take batch-dir out of judge/],
-  ['infer', '', /each checkpoint has batch files of its own.*; take batch-dir out of infer/],
-])('one folder of batch files for all checkpoints is refused at the start: %s', async (step, judgeMore, message) => {
-  const run = await setUp(complete('step-1', {}), '', { judgeMore });
-  const path = join(run.dir, 'awb.yaml');
-  const config = await readFile(path, 'utf8');
-  if (step === 'infer') await writeFile(path, config.replace('infer: {', 'infer: { batch-dir: batch,'));
-  const { code, stderr } = await run.once();
-  expect([code, await run.served()]).toEqual([EXIT.usage, []]);
-  expect(stderr).toMatch(message);
-});
-
 test('a budget that is spent is no batch: it counts as a failed round', async () => {
   const run = await setUp(complete('step-1', {}), '', { judgeMore: ', budget-tokens: 20' });
   const { code, stderr } = await run.once();
@@ -213,28 +166,6 @@ test('a result that cannot be told, a port that is taken and a command that is n
   expect(gone.code).toBe(EXIT.inputMissing);
   expect(gone.stderr).toContain('cannot read the folder of checkpoints');
 }, 300_000);
-
-test('a server that writes without end has a log that keeps its beginning and its end', async () => {
-  const { dir, once } = await setUp(complete('step-1', { flood: 30_000 }));
-  expect((await once()).code).toBe(EXIT.done);
-  const log = await readFile(join(dir, 'watch/step-1/server.log'), 'utf8');
-  expect(log.length).toBeLessThan(9_100_000);
-  expect(log).toMatch(/^loading step-1\n[\s\S]*line 0 \./);
-  expect(log).toContain('\n[awb: the log was too long, and what stood here was cut out]\nline ');
-  expect(log).toMatch(/line 29999 \.+\n$/);
-});
-
-test.skipIf(process.platform !== 'linux')(
-  'what a server has started in sessions of their own ends with it',
-  async () => {
-    const { dir, once } = await setUp(complete('step-1', { strays: true }));
-    expect((await once()).code).toBe(EXIT.done);
-    const pids = (await readFile(join(dir, 'served.strays'), 'utf8')).trim().split('\n').map(Number);
-    expect(pids).toHaveLength(2);
-    // A process that was killed is listed until it is collected.
-    while (pids.some(isAlive)) await wait(20);
-  },
-);
 
 test('server, steps and --on-result get what they need of the environment, and no key that is not theirs', async () => {
   const secrets = {

@@ -80,7 +80,6 @@ watch:
   serve-command: ${JSON.stringify(serve)}
   base: base
   every: 0.05
-  retry-wait: 0
 ${more}`;
   await writeFile(join(dir, 'awb.yaml'), config);
   const start = (...flags: string[]) => {

@@ -1,10 +1,9 @@
 // The options of awb watch. The checkpoints in a folder: which are there, which are complete, and a stamp that tells when one has changed.
 // What the watch knows of each: a small file in the folder of its run, so that a watch that was killed goes on.
 
-import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { mkdir, readdir, stat } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { codeOf, inputMissing } from '../../core/errors.js';
 import { isObject } from '../../core/json.js';
 import { readJson, sizeOf, writeJson } from '../../disk/files.js';
@@ -26,9 +25,6 @@ export const WATCH_OPTIONS = {
     'served-model': option.text('NAME', 'model to ask for; the first that the server lists where none is given'),
     'wait-ready': option.duration('longest wait until the server lists its models', { min: 0.001, default: 900 }),
   }),
-  ...under('Judge', {
-    'judge-batch': option.flag("ask the judge by batch files in the checkpoint's folder (--once: exit 75 meanwhile)"),
-  }),
   ...under('Gate', {
     base: option.text('RUN', 'the fixed run: a label or number in --db, or a path', { required: true }),
   }),
@@ -42,7 +38,6 @@ export const WATCH_OPTIONS = {
     once: option.flag('take what is there, and end with its exit code'),
     every: option.duration('time between two looks at DIR', { min: 0.01, default: 60 }),
     tries: option.integer('rounds in which a checkpoint that cannot be evaluated is tried', { min: 1, default: 3 }),
-    'retry-wait': option.duration('wait before its second round, then doubled each time', { min: 0, default: 300 }),
   }),
 } as const satisfies OptionTable;
 
@@ -54,7 +49,7 @@ interface Checkpoint {
   readonly name: string;
   /** Absolute. */
   readonly path: string;
-  /** Of the names, sizes and times of its files. */
+  /** Size and time of its marker, which is written anew with other weights. */
   readonly stamp: string;
 }
 
@@ -79,26 +74,10 @@ export async function checkpointsIn(
   const candidates = names.filter((name) => isNamed.test(name) && !isOther(name));
   for (const name of candidates.sort(IN_ORDER.compare)) {
     const path = join(dir, name);
-    const isMarked = (await statOf(join(path, marker))) ?? (await statOf(`${path}.${marker}`));
-    const stamp = isMarked && (await stampOf(path, marker));
-    if (stamp !== undefined) complete.push({ name, path, stamp });
+    const marked = (await statOf(join(path, marker))) ?? (await statOf(`${path}.${marker}`));
+    if (marked !== undefined) complete.push({ name, path, stamp: `${marked.size} ${marked.mtimeMs}` });
   }
   return complete;
-}
-
-/** Undefined where it has gone meanwhile. Links to folders are not followed: they may lead back up. */
-async function stampOf(path: string, marker: string): Promise<string | undefined> {
-  const found = await statOf(path);
-  if (found === undefined) return undefined;
-  const entries = await readdir(path, { recursive: true, withFileTypes: true }).catch(() => []);
-  const files = found.isDirectory() ? entries.map((entry) => join(entry.parentPath, entry.name)) : [path];
-  const lines: string[] = [];
-  for (const file of files.filter((file) => file !== join(path, marker)).sort()) {
-    const stats = await statOf(file);
-    if (stats !== undefined && !stats.isDirectory())
-      lines.push(`${relative(path, file)} ${stats.size} ${stats.mtimeMs}`);
-  }
-  return createHash('sha256').update(JSON.stringify(lines)).digest('hex').slice(0, 16);
 }
 
 async function statOf(path: string): Promise<Stats | undefined> {
@@ -114,11 +93,8 @@ export type Step = (typeof STEPS)[number];
 
 interface CheckpointRecord extends Checkpoint {
   readonly steps: Partial<Record<Step, number>>;
-  /** Rounds that failed, and when the latest did: milliseconds since the epoch. */
+  /** Rounds that failed. */
   readonly failures: number;
-  readonly failedAt?: number;
-  /** Of its batch files, how many requests were told of, and when their results were looked for the last time. */
-  readonly awaited?: { readonly requests: number; readonly at: number };
   /** Set once its result has been told. */
   readonly verdict?: string;
   readonly finishedAt?: string;

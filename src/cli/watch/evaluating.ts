@@ -7,7 +7,6 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { EXIT, type ExitCode } from '../../core/errors.js';
 import { asObject, isObject, type JsonObject, parseObject } from '../../core/json.js';
-import { counted, grouped } from '../../core/printable.js';
 import type { Io } from '../../core/types.js';
 import { writeJson } from '../../disk/files.js';
 import { type Kept, keepRecord, recordIn, STEPS, type Step, type WatchSettings } from './checkpoints.js';
@@ -26,7 +25,7 @@ import {
 
 /** Logs a thing that happens: a line for people, and members for programs. */
 export type Say = (
-  type: 'started' | 'serving' | 'step' | 'awaiting' | 'result' | 'failed' | 'command' | 'stopped',
+  type: 'started' | 'serving' | 'step' | 'result' | 'failed' | 'command' | 'stopped',
   text: string,
   members?: JsonObject,
 ) => Promise<void>;
@@ -48,12 +47,10 @@ const VERDICTS = ['GO', 'NO-GO', 'INCONCLUSIVE', 'INCOMPLETE', 'ADVICE'] as cons
 
 /** What a checkpoint has come to: how that is logged, the exit code of `--once`, a sentence, and what its document says. */
 interface Outcome {
-  readonly type: 'result' | 'awaiting' | 'failed';
+  readonly type: 'result' | 'failed';
   readonly code: ExitCode;
   readonly text: string;
   readonly result: JsonObject & { readonly verdict: string };
-  /** Of its batch files. */
-  readonly requests?: number;
 }
 
 /**
@@ -64,7 +61,7 @@ interface Outcome {
 export async function evaluate(work: Work, kept: Kept) {
   const { settings, io, say } = work;
   await keepRecord(kept, {});
-  const { name, path: place, stamp, failures, awaited } = kept.record;
+  const { name, path: place, stamp, failures } = kept.record;
   const outcome = await decided(work, kept).catch((error: unknown): Outcome => {
     if (io.stop.aborted || !(error instanceof NotEvaluated)) throw error;
     const reason = error.message;
@@ -72,27 +69,22 @@ export async function evaluate(work: Work, kept: Kept) {
     const text = `not evaluated: ${reason}; ${will_retry ? 'it is tried again' : 'it is left until it changes'}`;
     return { type: 'failed', code: EXIT.unavailable, text, result: { verdict: 'FAILED', reason, will_retry } };
   });
-  const { type, code, result, requests = 0 } = outcome;
+  const { type, code, result } = outcome;
   const { verdict } = result;
-  const at = Date.now();
-  if (type === 'failed') await keepRecord(kept, { failures: failures + 1, failedAt: at });
+  if (type === 'failed') await keepRecord(kept, { failures: failures + 1 });
   const path = join(kept.dir, 'result.json');
   const head = { schema: 'awb.watch-result/1', at: new Date().toISOString(), checkpoint: { name, path: place, stamp } };
   await writeJson(path, { ...head, dir: kept.dir, base: settings.base, ...result });
   const text = `${name}: ${outcome.text}`;
-  // Awaited results are told once for each new file of requests, since somebody has to hand it in.
-  if (type !== 'awaiting' || awaited?.requests !== requests) {
-    await say(type, text, { checkpoint: name, verdict, result: path });
-    await runOnResult(work, kept, path);
-  }
-  if (type === 'awaiting') await keepRecord(kept, { awaited: { requests, at } });
+  await say(type, text, { checkpoint: name, verdict, result: path });
+  await runOnResult(work, kept, path);
   if (type === 'result') await keepRecord(kept, { verdict, finishedAt: new Date().toISOString() });
   return { name, verdict, code, text, path };
 }
 
 /** Takes the steps that are not done. @throws NotEvaluated */
 async function decided(work: Work, kept: Kept): Promise<Outcome> {
-  const { settings, io, say, baseOf, outputDir } = work;
+  const { settings, io, say, baseOf } = work;
   const { dir } = kept;
   const { name } = kept.record;
   for (const step of STEPS) {
@@ -100,13 +92,11 @@ async function decided(work: Work, kept: Kept): Promise<Outcome> {
     const began = performance.now();
     const place = { name, dir, ...(step === 'gate' && { base: await baseOf() }) };
     if (step === 'infer') await say('serving', `${name}: its server is started`, { checkpoint: name });
-    const files = { dir, pidFile: join(outputDir, '.server.pid') };
     const code = await (step === 'infer'
-      ? withServer(kept.record, files, settings, io, (server) =>
+      ? withServer(kept.record, dir, settings, io, (server) =>
           runStep(step, { ...place, server }, settings, io, server.lost),
         )
       : runStep(step, place, settings, io));
-    if (typeof code !== 'number') return code;
     await keepRecord(kept, { steps: { ...kept.record.steps, [step]: code } });
     const seconds = Math.round((performance.now() - began) / 1000);
     const text = `${name}: ${step} done${code === 0 ? '' : ` (exit code ${code})`} in ${seconds} s`;
@@ -171,7 +161,7 @@ async function runOnResult(work: Work, { dir, record }: Kept, path: string): Pro
   const env = { ...envFor(io.env, settings.passEnv), AWB_WATCH_RESULT: path };
   const command = { words, env, cwd: io.cwd, log, input: path, graceMs: COMMAND_GRACE_MS };
   const ending = AbortSignal.any([io.stop, AbortSignal.timeout(LONGEST_COMMAND_MS)]);
-  const { code, signal, fault } = await startGuarded(command, ending).ended;
+  const { code, signal, fault } = await startGuarded(command, ending);
   if (code === 0) return;
   io.stop.throwIfAborted();
   const how = fault ?? (signal === null ? `exit code ${code}` : signal);
@@ -193,16 +183,6 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
 const WORKED: readonly ExitCode[] = [EXIT.done, EXIT.incomplete];
 const DECIDED: readonly ExitCode[] = [...WORKED, EXIT.noGo, EXIT.inconclusive];
 
-/** What is said of a step that awaits results of batch files; undefined where it ended with 75 for a budget that is spent. */
-function awaitingIn({ batch: told, state }: JsonObject = {}): Outcome | undefined {
-  const { dir, parts, awaited } = asObject(told);
-  if (state !== 'awaiting' || !Array.isArray(parts)) return undefined;
-  const requests = parts.reduce((sum: number, part) => sum + Number(asObject(part).requests ?? 0), 0);
-  const batch = { dir: String(dir), requests, awaited: Number(awaited) };
-  const text = `AWAITING: ${grouped(batch.awaited)} of ${counted(requests, 'result')} of its judge are awaited in ${dir}`;
-  return { type: 'awaiting', code: EXIT.later, text, result: { verdict: 'AWAITING', batch }, requests };
-}
-
 /** Where a checkpoint's run lies, and who answers for it. */
 interface StepPlace {
   readonly name: string;
@@ -216,23 +196,21 @@ interface StepPlace {
 /** The arguments of a step: everything that the watch does not decide stands in the configuration file. */
 export function argumentsOf(step: Step, place: StepPlace, settings: WatchSettings): string[] {
   const { name, dir, base = settings.base } = place;
-  const { db } = settings;
   // No server is there yet where the arguments are only looked at.
   const { url, model } = place.server ?? { url: endpointAt(settings.endpoint, settings.port ?? 8000), model: 'NAME' };
   const judged = join(dir, 'judged.jsonl');
-  const batch = settings.judgeBatch ? ['--batch-dir', join(dir, 'batch')] : [];
   const own: Readonly<Record<Step, readonly string[]>> = {
     infer: ['--output-dir', dir, `--label=${name}`, '--model-base-url', url, `--model-name=${model}`],
-    judge: ['--predictions', join(dir, 'predictions.jsonl'), '--output-dir', dir, ...batch],
-    score: ['--predictions', judged, '--db', db, `--label=${name}`],
-    gate: [`--base=${base}`, `--candidate=${judged}`, '--db', db],
+    judge: ['--predictions', join(dir, 'predictions.jsonl'), '--output-dir', dir],
+    score: ['--predictions', judged, '--db', settings.db, `--label=${name}`],
+    gate: [`--base=${base}`, `--candidate=${judged}`, '--db', settings.db],
   };
   return [step, '--config', settings.config, ...own[step]];
 }
 
 /**
  * Runs a step to its end.
- * @returns its exit code, or an outcome where it awaits the results of batch files; what it printed lies in the folder (`documentOf`)
+ * @returns its exit code; what it printed lies in the folder (`documentOf`)
  * @throws NotEvaluated where it could not do its work; the reason of `lost` once that is aborted
  */
 async function runStep(
@@ -241,11 +219,9 @@ async function runStep(
   settings: WatchSettings,
   io: Io,
   lost?: AbortSignal,
-): Promise<number | Outcome> {
+): Promise<number> {
   const code = await runAwb(step, argumentsOf(step, place, settings), place.dir, io, lost);
   if ((step === 'gate' ? DECIDED : WORKED).some((known) => known === code)) return code;
-  const awaiting = code === EXIT.later ? awaitingIn(await documentOf(place.dir, step)) : undefined;
-  if (awaiting !== undefined) return awaiting;
   throw new NotEvaluated(`awb ${step} ended with exit code ${code}${await tailOf(join(place.dir, 'steps.log'))}`);
 }
 
@@ -262,7 +238,7 @@ async function runAwb(
   const task = { words, env: envFor(env, KEYS[name] ?? []), cwd, output: join(dir, `${name}.json`), log };
   const ending = lost === undefined ? stop : AbortSignal.any([stop, lost]);
   for (let tries = 0; ; tries++) {
-    const { code, signal, fault } = await startGuarded({ ...task, graceMs: STEP_GRACE_MS }, ending).ended;
+    const { code, signal, fault } = await startGuarded({ ...task, graceMs: STEP_GRACE_MS }, ending);
     if (code !== EXIT.done) lost?.throwIfAborted();
     stop.throwIfAborted();
     if (code === null) throw new NotEvaluated(`awb ${name} was ended (${fault ?? signal})${await tailOf(log)}`);

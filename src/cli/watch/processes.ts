@@ -1,11 +1,9 @@
 // The processes of a watch: the words of commands and their environment, commands that die with the watch, and a checkpoint's server.
 
 import { spawn } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +11,7 @@ import { UserError } from '../../core/errors.js';
 import { isObject, parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
 import type { Io } from '../../core/types.js';
-import { isAlive } from '../../run/run.js';
+import { bytesAt, sizeOf } from '../../disk/files.js';
 import type { WatchSettings } from './checkpoints.js';
 import type { GuardReport, GuardTask } from './guard.js';
 
@@ -23,7 +21,7 @@ const GUARD = fileURLToPath(new URL('cli/watch/guard.js', PROGRAM));
 
 /**
  * Starts a command under a guard (guard.ts), and ends it once the signal is aborted.
- * @returns the guard's process id, and what resolves once the command and all of its group have ended
+ * @returns what resolves once the command and all of its group have ended
  * @throws what opening its files throws
  */
 export function startGuarded({ env, cwd, ...task }: GuardTask & Pick<Io, 'env' | 'cwd'>, ending: AbortSignal) {
@@ -49,7 +47,7 @@ export function startGuarded({ env, cwd, ...task }: GuardTask & Pick<Io, 'env' |
       done((parseObject(said) as GuardReport | undefined) ?? { code: null, signal: signal ?? 'SIGKILL' }),
     );
   });
-  return { pid: guard.pid, ended: ended.finally(() => ending.removeEventListener('abort', end)) };
+  return ended.finally(() => ending.removeEventListener('abort', end));
 }
 
 /** Names of variables that hold secrets, and addresses with a password, which only proxies may keep. */
@@ -65,12 +63,14 @@ export function envFor(env: Io['env'], keys: readonly string[]): Io['env'] {
 }
 
 const TAIL_LINES = 5;
-const TAIL_CHARACTERS = 4_000;
+const TAIL_BYTES = 4_000;
 
-/** The last lines of a log, which its guard keeps short, as the end of a sentence. */
+/** The last lines of a log, as the end of a sentence. */
 export async function tailOf(log: string): Promise<string> {
-  const text = await readFile(log, 'utf8').catch(() => '');
-  const lines = text.slice(-TAIL_CHARACTERS).trim().split('\n').slice(-TAIL_LINES);
+  const size = (await sizeOf(log)) ?? 0;
+  const length = Math.min(size, TAIL_BYTES);
+  const text = length === 0 ? '' : bytesAt({ path: log, offset: size - length, length }).toString();
+  const lines = text.trim().split('\n').slice(-TAIL_LINES);
   const said = oneLine(lines.join(' | '), 300);
   return said === '' ? '' : `; it last said: ${said}`;
 }
@@ -104,9 +104,6 @@ export function endpointAt(endpoint: string, port: number): string {
 
 /** A server that does not end when asked to is killed after so long. */
 const GRACE_MS = 15_000;
-/** Below the ports that systems hand out: one of those could be taken while a server loads its model. */
-const [FIRST_PORT, LAST_PORT] = [10_000, 30_000];
-const MOST_PORTS = 100;
 const LOOK_EVERY_MS = 250;
 const LONGEST_LOOK_MS = 5_000;
 
@@ -124,20 +121,15 @@ export interface Server {
 /**
  * Starts the server of a checkpoint, waits until it lists its models, and stops it once it has been used.
  * @param dir takes its log
- * @param pidFile tells the next watch, should this one be killed, whose end to wait for
  * @throws NotEvaluated where it cannot be started, ends, or is not ready in time
  */
 export async function withServer<T>(
   checkpoint: { readonly name: string; readonly path: string },
-  { dir, pidFile }: { readonly dir: string; readonly pidFile: string },
+  dir: string,
   settings: WatchSettings,
   io: Io,
   use: (server: Server) => Promise<T>,
 ): Promise<T> {
-  // The server of a watch that was killed ends by itself, but may take its grace for it, and holds the GPU until then.
-  const earlier = Number(await readFile(pidFile, 'utf8').catch(() => ''));
-  const until = performance.now() + GRACE_MS;
-  while (isAlive(earlier) && performance.now() < until) await wait(LOOK_EVERY_MS);
   const port = await portFor(settings.port);
   const values = { checkpoint: checkpoint.path, name: checkpoint.name, port: String(port) };
   const words = filled(wordsOf(settings.serveCommand, '--serve-command'), values);
@@ -145,14 +137,14 @@ export async function withServer<T>(
   const log = join(dir, 'server.log');
   const env = envFor(io.env, settings.passEnv);
   const [stopping, lost] = [new AbortController(), new AbortController()];
-  const guarded = startGuarded({ words, env, cwd: io.cwd, log, graceMs: GRACE_MS }, stopping.signal);
-  const ended = guarded.ended.then(async ({ code, signal, fault }) => {
-    const how = `the server ended by itself (${signal ?? `exit code ${code}`})${await tailOf(log)}`;
-    const reason = fault === undefined ? how : `the server cannot be started (${fault})`;
-    if (!stopping.signal.aborted) lost.abort(new NotEvaluated(reason));
-  });
+  const ended = startGuarded({ words, env, cwd: io.cwd, log, graceMs: GRACE_MS }, stopping.signal).then(
+    async ({ code, signal, fault }) => {
+      const how = `the server ended by itself (${signal ?? `exit code ${code}`})${await tailOf(log)}`;
+      const reason = fault === undefined ? how : `the server cannot be started (${fault})`;
+      if (!stopping.signal.aborted) lost.abort(new NotEvaluated(reason));
+    },
+  );
   try {
-    await writeFile(pidFile, `${guarded.pid}\n`);
     const model = await ready(url, log, lost.signal, settings, io);
     return await use({ url, model, lost: lost.signal });
   } finally {
@@ -196,13 +188,13 @@ async function modelsIn(response: Response): Promise<readonly string[] | undefin
 }
 
 /** @throws NotEvaluated where another process has the port: that server would be asked in place of ours */
-async function portFor(given: number | undefined): Promise<number> {
-  for (let tries = 0; tries < (given === undefined ? MOST_PORTS : 1); tries++) {
-    const port = given ?? randomInt(FIRST_PORT, LAST_PORT);
-    const server = createServer().listen(port, '127.0.0.1');
-    const isFree = await once(server, 'listening').catch(() => undefined);
-    server.close();
-    if (isFree) return port;
-  }
-  throw new NotEvaluated(given ? `port ${given} is taken by another process` : 'no free port was found');
+async function portFor(given = 0): Promise<number> {
+  const server = createServer().listen(given, '127.0.0.1');
+  await once(server, 'listening').catch(() => {
+    throw new NotEvaluated(`port ${given} is taken by another process`);
+  });
+  // What listens at a port has such an address.
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
 }
