@@ -1,10 +1,41 @@
 // awb merge: run folders of parts, such as the shards of several machines, joined into the folder of one run.
 
-import { EXIT, type ExitCode } from '../core/errors.js';
+import { relative, resolve } from 'node:path';
+import { z } from 'zod';
+import { type Dataset, openDataset, type RowRef } from '../benchmark/dataset.js';
+import { openPredictions, type PredictionFile } from '../benchmark/predictions.js';
+import { chooseRows, inInputOrder } from '../benchmark/selection.js';
+import { closing, EXIT, type ExitCode, identityDiffers, UserError } from '../core/errors.js';
+import { countBy } from '../core/groups.js';
+import { asObject, type JsonObject } from '../core/json.js';
+import { isUnasked } from '../core/judgement.js';
 import { counted, printable, shownPath } from '../core/printable.js';
+import { rowId } from '../core/row-id.js';
 import type { Io } from '../core/types.js';
-import { defineCommand, type Settings } from '../settings/command.js';
-import { type JoinedRun, MERGE_OPTIONS, mergeRuns } from './merge/merging.js';
+import { replaceFile } from '../disk/files.js';
+import { requireData } from '../infer/chosen-rows.js';
+import { type InferJob, inferOutput, predictionState } from '../infer/inferring.js';
+import { likelihoodOutput } from '../infer/likelihood.js';
+import { planRollout, recordedRows } from '../infer/rollout/plan.js';
+import { isDoneTurn, rolloutOutput, type TurnJob, turnJobsOf } from '../infer/rollout/rolling-out.js';
+import { isDone, judgementState } from '../judge/asking.js';
+import { absentFrom, type JudgeJob, judgeOutput } from '../judge/judging.js';
+import { asSeen } from '../judge/opening.js';
+import { withRun } from '../run/command.js';
+import type { JournalRecord } from '../run/journal.js';
+import { madeWith } from '../run/made-with.js';
+import { type Manifest, readManifest, writeManifest } from '../run/manifest.js';
+import { lockRun, pathsOf, type RowState, type Run, stampKeyOf } from '../run/run.js';
+import { concludeRun } from '../run/stage.js';
+import { type StageJob, type StageOutput, summaryOf } from '../run/stage-contract.js';
+import { defineCommand, type OptionTable, option, type Settings } from '../settings/command.js';
+import { findParts, joinJournals, mergedManifest, ownRun, type Part, sharedIdentity } from './merge/parts.js';
+
+const MERGE_OPTIONS = {
+  runs: option.list('OUT', 'output folders of the parts: predictions, judgings, likelihoods', { required: true }),
+  'output-dir': option.text('DIR', 'folder of the whole run; merging more parts into it goes on', { required: true }),
+  'data-dir': option.text('DIR', 'folder of *_test.jsonl files; that which the parts were run on by default'),
+} as const satisfies OptionTable;
 
 export const command = defineCommand({
   description:
@@ -12,8 +43,6 @@ export const command = defineCommand({
   examples: {
     'awb merge out/part-* --output-dir out/whole': 'eight shards, inferred and judged',
     'awb merge out/part-3 --output-dir out/whole': 'a part that came late',
-    'awb merge judged-* --predictions predictions.jsonl --output-dir whole':
-      'judgings of parts of a file that lies elsewhere',
   },
   options: MERGE_OPTIONS,
   operands: ['runs'],
@@ -22,7 +51,7 @@ export const command = defineCommand({
 
 async function merge(settings: Settings<typeof MERGE_OPTIONS>, io: Io): Promise<ExitCode> {
   const { runs, notes } = await mergeRuns(settings, io);
-  const isWhole = runs.every(({ manifest, astray }) => manifest.state === 'complete' && astray === 0);
+  const isWhole = runs.every(({ manifest }) => manifest.state === 'complete');
   const exitCode = isWhole ? EXIT.done : EXIT.incomplete;
   const document = { schema: 'awb.merge/1', exit_code: exitCode, runs: runs.map(documentOf), notes };
   const lines = [...runs.flatMap((run) => linesOf(run, io)), ...notes.map((note) => `note: ${printable(note)}`)];
@@ -30,7 +59,7 @@ async function merge(settings: Settings<typeof MERGE_OPTIONS>, io: Io): Promise<
   return exitCode;
 }
 
-function documentOf({ name, parts, join, manifest, missing, astray, reasons }: JoinedRun) {
+function documentOf({ name, parts, join, manifest, missing, reasons }: JoinedRun) {
   return {
     run: name,
     kind: manifest.kind,
@@ -41,17 +70,16 @@ function documentOf({ name, parts, join, manifest, missing, astray, reasons }: J
     counts: manifest.counts,
     reasons,
     missing,
-    astray,
     parts: parts.flatMap(({ dir, isOwn, manifest: { settings, state } }, at) => {
       const shard = typeof settings.shard === 'string' ? { shard: settings.shard } : {};
       return isOwn ? [] : { dir, ...shard, state, rows: join.rows[at] };
     }),
-    duplicates: { alike: join.alike, mended: join.mended, kept: join.kept },
+    duplicates: { alike: join.alike, mended: join.mended },
     damages: join.damages,
   };
 }
 
-function linesOf({ name, parts: all, join, manifest, missing, astray, reasons }: JoinedRun, io: Io): string[] {
+function linesOf({ name, parts: all, join, manifest, missing, reasons }: JoinedRun, io: Io): string[] {
   const parts = all.filter(({ isOwn }) => !isOwn);
   const { counts, output, kind } = manifest;
   // Of several names of a checkpoint one is taken.
@@ -62,8 +90,6 @@ function linesOf({ name, parts: all, join, manifest, missing, astray, reasons }:
     counts.failed > 0 && `failed: ${listed(counts.failures)}`,
     ...Object.entries(reasons).map(([failure, reason]) => `  ${failure}, for example: ${reason}`),
     isLacking && `missing: ${listed(missing)}`,
-    astray > 0 &&
-      `${counted(astray, 'judgement')} of predictions that are not there, left out: merge those predictions, too`,
     labels.length > 0 && `labelled ${label}; other parts: ${labels.join(', ')}`,
     ...parts.map(
       ({ name, manifest: { state } }) =>
@@ -71,7 +97,6 @@ function linesOf({ name, parts: all, join, manifest, missing, astray, reasons }:
     ),
     several(join.alike, 'with the same record: it counts once'),
     several(join.mended, 'of which one has failed: the other one counts'),
-    several(join.kept, 'with other records than the folder had: what it had is kept'),
     ...join.damages,
     output !== undefined && `written: ${shownPath(output.file, io)}`,
     isLacking && kind !== 'judge' && 'next: the command of the parts without --shard asks what is missing here',
@@ -84,4 +109,281 @@ function listed(counts: Readonly<Record<string, number>>): string {
   return Object.entries(counts)
     .map(([name, count]) => `${name} ${count}`)
     .join(', ');
+}
+
+/** A run that has been put together. */
+type JoinedRun = Awaited<ReturnType<typeof mergeRuns>>['runs'][number];
+
+/** A run that is to be put together: its name, and its parts, that of the folder before in front if it had such a run. */
+type Joining = Readonly<{ name: string; parts: readonly Part[] }>;
+
+/**
+ * Merges the runs of the parts into one folder, predictions before judgings. `notes` say what was left out.
+ * @throws UserError: 2, 66 and 65 for the parts, 78 where they are parts of different runs, 73 and 74 for the folder, 130 or 143 once the
+ * user has interrupted
+ */
+async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io) {
+  const dir = resolve(io.cwd, settings.outputDir);
+  const { runs, notes } = await findParts(settings.runs, dir, io);
+  const releases = [await lockRun({ dir, name: 'merge' })];
+  let data: { readonly dir: string; readonly dataset: Dataset } | undefined;
+  const joined: Awaited<ReturnType<typeof joinRun>>[] = [];
+  try {
+    for (const name of runs.keys()) releases.push(await lockRun({ dir, name }));
+    for (const [name, parts] of runs) {
+      const joining = { name, parts: [...(await ownRun(dir, name, io)), ...parts] };
+      const first = parts.find(({ isBegun }) => isBegun);
+      if (first === undefined) continue;
+      joined.push(await (first.manifest.kind === 'judge' ? joinJudging(joining) : joinPredictions(joining)));
+    }
+    return { runs: joined, notes };
+  } finally {
+    await data?.dataset.close();
+    for (const release of releases) release();
+  }
+
+  /** Opens the data once. @param recorded where a part found them */
+  async function dataAt(recorded: unknown) {
+    const named = settings.dataDir ?? (typeof recorded === 'string' ? recorded : 'data');
+    await requireData(named, io);
+    data ??= { dir: resolve(io.cwd, named), dataset: await openDataset(resolve(io.cwd, named), io.stop) };
+    return data;
+  }
+
+  async function joinPredictions(joining: Joining) {
+    const begun = begunIn(joining);
+    const identity = sharedIdentity(begun.map(({ name, manifest }) => ({ name, identity: manifest.identity })));
+    const begunAs = mergedManifest(joining.parts, identity);
+    const { dir: from, dataset } = await dataAt(begunAs.data.dir);
+    const { fingerprint } = dataset;
+    if (identity.data !== fingerprint) {
+      throw identityDiffers(`the rows in ${from} are not those of the parts; name theirs with --data-dir`);
+    }
+    const manifest = { ...begunAs, data: { dir: from, rows: dataset.rows.length, fingerprint } };
+    const parts = begun.map((part) => settingsIn(part.manifest));
+    const rows = { settings: mostOf(parts), dataset, chosen: wholeChoice(dataset, parts) };
+    return identity.rollout === undefined
+      ? joinRun(joining, manifest, mergedRows(manifest, rows))
+      : joinRun(joining, manifest, mergedRollout(asObject(identity.rollout), rows, io.stop));
+  }
+
+  async function joinJudging(joining: Joining) {
+    const { name } = joining;
+    const begun = begunIn(joining);
+    const whole = await wholePredictions(name, begun);
+    // A part in which no judge was asked knows of no snapshot.
+    const { snapshot } = begun.find((part) => part.manifest.identity.snapshot !== undefined)?.manifest.identity ?? {};
+    const identity = sharedIdentity(
+      begun.map(({ name, manifest }) => {
+        const predictions = { ...asObject(manifest.identity.predictions), file: relative(dir, whole.path) };
+        const asked = snapshot !== undefined && { snapshot: manifest.identity.snapshot ?? snapshot };
+        return { name, identity: { ...manifest.identity, predictions, ...asked } };
+      }),
+    );
+    const { run } = asObject(identity.predictions);
+    if (run !== whole.manifest?.fingerprint) {
+      throw identityDiffers(
+        `${name}.jsonl of the parts is of other predictions than ${shownPath(whole.path, io)}; merge those that were judged`,
+      );
+    }
+    const isLean = whole.manifest !== undefined && settingsIn(whole.manifest).lean;
+    const { dataset } = isLean ? await dataAt(whole.manifest?.data.dir) : {};
+    const most = mostOf(begun.map((part) => settingsIn(part.manifest)));
+    const file = await openPredictions(whole.path, dataset, io.stop);
+    return closing(await asSeen(file, whole.path, most, io.stop), async (predictions) => {
+      const begunAs = mergedManifest(joining.parts, identity);
+      const manifest = {
+        ...begunAs,
+        // What a part judged is not what the whole was made of.
+        settings: { ...begunAs.settings, ...('predictions' in begunAs.settings && { predictions: whole.path }) },
+        data: { predictions: whole.path, rows: predictions.refs.length },
+        predictions: whole.manifest,
+      };
+      return joinRun(joining, manifest, mergedJudging(manifest, most, predictions));
+    });
+  }
+
+  /** The whole predictions: merged before the judging, or one file that all parts have judged. */
+  async function wholePredictions(name: string, begun: readonly Part[]) {
+    const merged = joined.find(({ manifest }) => manifest.kind === 'infer');
+    if (merged !== undefined) {
+      return { path: pathsOf({ dir, name: 'predictions' }).outputPath, manifest: merged.manifest };
+    }
+    const judged = begun.map(({ dir, manifest: { identity } }) => {
+      const { file } = asObject(identity.predictions);
+      return resolve(dir, typeof file === 'string' ? file : 'predictions.jsonl');
+    });
+    const [path = '', ...others] = new Set(judged);
+    if (others.length > 0) {
+      throw new UserError(`${name}.jsonl was judged from several files of predictions; name the folders of these, too`);
+    }
+    // Undefined for a file of the official script.
+    const beside = await readManifest(path.replace(/\.jsonl$/i, '.manifest.json'));
+    return { path, manifest: beside?.kind === 'judge' ? beside.predictions : beside };
+  }
+
+  /**
+   * Joins the journals, and has the output made of them as that of any run.
+   * @param whole the manifest without its counts
+   * @throws UserError: as `joinJournals`, 74 where there is no room
+   */
+  async function joinRun<J extends StageJob>({ name, parts }: Joining, whole: Manifest, kind: MergedKind<J>) {
+    const begunAs = { ...whole, settings: { ...whole.settings, 'output-dir': settings.outputDir } };
+    const join = await joinJournals(parts, kind.isDone, io.stop);
+    const paths = pathsOf({ dir, name });
+    // A manifest in front that names no output: a run that is left like that is put together anew by the next command.
+    await writeManifest(paths.manifestPath, { ...begunAs, state: 'running' });
+    const remedy = 'make room, and run the same command again';
+    await replaceFile(paths.journalPath, join.lines(), { remedy });
+    await writeManifest(paths.manifestPath, begunAs);
+    const opening = {
+      ...{ kind: begunAs.kind, dir, name, fresh: false },
+      // For reading alone: the folder is locked already.
+      dryRun: true,
+      identity: () => begunAs.identity,
+      stateOf: kind.stateOf,
+      pricing: () => begunAs.price,
+    };
+    return withRun(opening, async (run) => {
+      const output: StageOutput<J> = { io, run, manifest: begunAs, ...(await kind.outputOf(run)) };
+      const { manifest, reasons } = await concludeRun(output);
+      const lost = output.rows.filter((job) => summaryOf(output, job) === undefined);
+      const missing = countBy(lost, ({ domain }) => domain);
+      for (const [domain, rows] of Object.entries(output.absent)) missing[domain] = (missing[domain] ?? 0) + rows;
+      return {
+        ...{ name, parts, join, manifest, reasons },
+        /** Rows that no part has, by domain. */
+        missing,
+      };
+    });
+  }
+}
+
+/** The parts that hold rows. */
+const begunIn = ({ parts }: Joining) => parts.filter(({ isBegun }) => isBegun);
+
+// What each kind of run makes of a joined journal: which records stand, which rows there are, and the output as its own command makes it.
+
+const TEXTS = z.array(z.string()).catch([]);
+const COUNT = z.int().optional().catch(undefined);
+const FLAG = z.boolean().catch(false);
+
+/** What is read of a run's settings. What somebody took out stands at its default. */
+const SETTINGS = z.object({
+  domains: TEXTS,
+  ids: TEXTS,
+  limit: COUNT,
+  sample: COUNT,
+  'sample-seed': z.int().catch(0),
+  repeats: z.int().catch(1),
+  lean: FLAG,
+  'skip-invalid': FLAG,
+  'judge-repeats': z.int().catch(1),
+  'judge-sees': z.enum(['history', 'rollout']).catch('history'),
+});
+
+type PartSettings = z.infer<typeof SETTINGS>;
+
+function settingsIn({ settings }: Pick<Manifest, 'settings'>): PartSettings {
+  return SETTINGS.parse(settings);
+}
+
+/** The settings of a whole whose parts have these: as many repeats as any, and lean where all are. */
+function mostOf(parts: readonly PartSettings[]) {
+  return {
+    domains: parts.some(({ domains }) => domains.length === 0) ? [] : parts.flatMap(({ domains }) => domains),
+    repeats: Math.max(...parts.map(({ repeats }) => repeats)),
+    judgeRepeats: Math.max(...parts.map((part) => part['judge-repeats'])),
+    lean: parts.every(({ lean }) => lean),
+    skipInvalid: parts.some((part) => part['skip-invalid']),
+    judgeSees: parts.some((part) => part['judge-sees'] === 'rollout') ? ('rollout' as const) : ('history' as const),
+  };
+}
+
+/** The rows that the parts took, or would have taken without --shard, in input order. @throws UserError as `chooseRows` */
+function wholeChoice(dataset: Dataset, parts: readonly PartSettings[]): RowRef[] {
+  return inInputOrder(
+    new Set(parts.flatMap((part) => chooseRows(dataset.rows, { ...part, sampleSeed: part['sample-seed'] }))),
+  );
+}
+
+/** How runs of a kind are put together. */
+interface MergedKind<J extends StageJob> {
+  readonly stateOf: (record: JournalRecord) => RowState;
+  /** Whether a record stands against another of its row that is not done. @throws TypeError for what no run writes */
+  readonly isDone: (record: JournalRecord) => boolean;
+  readonly outputOf: (run: Run) => Promise<Omit<StageOutput<J>, 'io' | 'run' | 'manifest'>>;
+}
+
+type MergedRows = Readonly<{ settings: ReturnType<typeof mostOf>; dataset: Dataset; chosen: readonly RowRef[] }>;
+
+/** Predictions of rows by themselves, or measures of their truths. */
+function mergedRows(manifest: Manifest, rows: MergedRows): MergedKind<InferJob> {
+  const mark = madeWith(manifest).dropped.join(' ');
+  const [stateOf, outputOf] =
+    manifest.kind === 'likelihood' ? [judgementState, likelihoodOutput] : [predictionState, inferOutput];
+  return {
+    stateOf,
+    isDone: (record) => stateOf(record).status === 'ok' && (record.log[stampKeyOf('infer')] ?? '') === mark,
+    outputOf: async (run) => outputOf(rows, run.journal),
+  };
+}
+
+/** Predictions of a rollout, with its file of turns. */
+function mergedRollout({ from }: JsonObject, rows: MergedRows, stop: AbortSignal): MergedKind<TurnJob> {
+  const { settings, dataset } = rows;
+  return {
+    stateOf: predictionState,
+    isDone: (record) => isDoneTurn(predictionState(record)),
+    async outputOf(run) {
+      const recorded = recordedRows(dataset, run.journal.ids());
+      const plan = await planRollout(rows, recorded, typeof from === 'number' ? from : 0, stop);
+      const order = { order: 'file', sampleSeed: 0, repeats: settings.repeats } as const;
+      const jobs = turnJobsOf(dataset, plan, order, run.journal.ids());
+      return rolloutOutput({ settings, dataset }, jobs, run);
+    },
+  };
+}
+
+/**
+ * Judgements, each of a prediction as the whole file has it.
+ * @param manifest of the merged run, whose `predictions` are the manifest of that file
+ */
+function mergedJudging(
+  manifest: Manifest,
+  { judgeRepeats }: Pick<MergedRows['settings'], 'judgeRepeats'>,
+  predictions: PredictionFile,
+): MergedKind<JudgeJob> {
+  const mark = madeWith(manifest).dropped.join(' ');
+  const { refs } = predictions;
+  const stamps = new Map(refs.map(({ key, repeat, stamp }) => [rowId(key, repeat), stamp]));
+  const predictionOf = (id: string) => id.split('#', 2).join('#');
+  /**
+   * Whether a judgement is of the prediction as it stands, by a judge who was asked as the run's identity says. What may stand beside the
+   * prediction (a reference, a simulated history) is behind a plus, and the judge command itself looks at it.
+   */
+  const holds = (recorded: string, stamp: string | undefined, failure: string | undefined) => {
+    const [made = '', ...asked] = recorded.split(' ');
+    const isOfThis = made.split('+')[0] === stamp?.split('+')[0];
+    return isOfThis && (isUnasked(failure) || asked.join(' ') === mark);
+  };
+  return {
+    stateOf: judgementState,
+    isDone(record) {
+      const state = judgementState(record);
+      const { [stampKeyOf('judge')]: stamp } = record.log;
+      return (
+        isDone(state) && typeof stamp === 'string' && holds(stamp, stamps.get(predictionOf(record.id)), state.class)
+      );
+    },
+    async outputOf({ journal }) {
+      const output = judgeOutput(predictions, refs, judgeRepeats, journal.ids(), (job) => {
+        const summary = journal.summaryOf(job.id);
+        return summary !== undefined && isDone(summary) && holds(summary.stamp, job.stamp, summary.class);
+      });
+      const stampOf = (job: JudgeJob, failure: string | undefined, _mark: string, recorded: string) =>
+        holds(recorded, job.stamp, failure) ? recorded : undefined;
+      return { ...output, stampOf, absent: absentFrom(manifest.predictions, refs) };
+    },
+  };
 }

@@ -9,7 +9,7 @@ import { awb, temporaryFolder } from '../support/cli.js';
 import { start } from '../support/engine.js';
 import { jsonOf } from '../support/judging.js';
 import { uniformModel } from '../support/known-likelihood.js';
-import { madeUpRows, readRows, writeDataset } from '../support/run-folder.js';
+import { madeUpRows, writeDataset } from '../support/run-folder.js';
 import { serve } from '../support/scripted-server.js';
 import { ROWS, type Sharded, sharded } from '../support/shards.js';
 
@@ -66,7 +66,7 @@ describe('judgings that lie apart from their predictions', () => {
   /** Judges the predictions of a folder into `judged-` and its name. */
   const judgeApart = (run: Sharded, out: string) => run.judge(out, '--output-dir', run.path(`judged-${out}`));
 
-  test('are merged with --predictions, in the order of that file', async () => {
+  test('are merged with these, in their order', async () => {
     const run = await sharded();
     await inferred(run);
     for (const out of ['whole', '1', '2', '3']) expect((await judgeApart(run, out)).code).toBe(EXIT.done);
@@ -74,29 +74,11 @@ describe('judgings that lie apart from their predictions', () => {
     const refused = await run.merge(...parts, 'merged');
     expect([refused.code, refused.stderr]).toEqual([
       EXIT.usage,
-      expect.stringContaining('judged from 3 files of predictions'),
+      expect.stringContaining('judged from several files of predictions'),
     ]);
-    await run.merge('1', '2', '3', 'predicted');
-    const { code } = await run.merge(...parts, '--predictions', 'predicted/predictions.jsonl', 'merged');
+    const { code } = await run.merge('1', '2', '3', ...parts, 'merged');
     expect(code).toBe(EXIT.done);
     expect(await run.text('merged', 'judged.jsonl')).toBe(await run.text('judged-whole', 'judged.jsonl'));
-    const again = await awb([
-      ...['judge', '--predictions', run.path('predicted', 'predictions.jsonl'), '--output-dir', run.path('merged')],
-      ...['--judge-base-url', run.server.url, '--judge-model', 'judge'],
-    ]);
-    expect(again.stdout).toContain('0 in this session');
-  });
-
-  test('of predictions that are not all there are said, and the merge is not whole', async () => {
-    const run = await sharded();
-    await inferred(run);
-    for (const out of ['1', '2']) await judgeApart(run, out);
-    const { code, stdout } = await run.merge('judged-1', 'judged-2', '--predictions', '1/predictions.jsonl', 'merged');
-    const count = (await readRows(run.path('2', 'predictions.jsonl'))).length;
-    expect([code, stdout]).toEqual([
-      EXIT.incomplete,
-      expect.stringContaining(`${count} judgements of predictions that are not there, left out`),
-    ]);
   });
 
   test('of other predictions are refused', async () => {
@@ -104,27 +86,8 @@ describe('judgings that lie apart from their predictions', () => {
     await run.infer('1', '--shard', '1/2');
     await judgeApart(run, '1');
     await run.infer('other', '--temperature', '0.1');
-    const { code, stderr } = await run.merge('judged-1', '--predictions', 'other/predictions.jsonl', 'merged');
+    const { code, stderr } = await run.merge('judged-1', 'other', 'merged');
     expect([code, stderr]).toEqual([EXIT.identityDiffers, expect.stringContaining('is of other predictions than')]);
-  });
-
-  test('of a file of the official script, judged in pieces, are those of the whole file', async () => {
-    const run = await sharded();
-    await run.infer('whole');
-    const rows = await readRows(run.path('whole', 'predictions.jsonl'));
-    const lines = rows.map(({ awb: _, ...official }) => `${JSON.stringify(official)}\n`);
-    const pieces = { all: lines, a: lines.slice(0, 15), b: lines.slice(15) };
-    for (const [name, own] of Object.entries(pieces)) {
-      await writeFile(run.path(`${name}.jsonl`), own.join(''));
-      const judged = await awb([
-        ...['judge', '--predictions', run.path(`${name}.jsonl`), '--output-dir', run.path(`judged-${name}`)],
-        ...['--judge-base-url', run.server.url, '--judge-model', 'judge'],
-      ]);
-      expect(judged.code).toBe(EXIT.done);
-    }
-    const { code } = await run.merge('judged-b', 'judged-a', '--predictions', 'all.jsonl', 'merged');
-    expect(code).toBe(EXIT.done);
-    expect(await run.text('merged', 'judged.jsonl')).toBe(await run.text('judged-all', 'judged.jsonl'));
   });
 });
 

@@ -1,7 +1,7 @@
 // The runs in the folders that are to be merged: what their manifests come to in one, and their journals as one.
 
 import { hash } from 'node:crypto';
-import { readdir, realpath } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { countsIn } from '../../core/costs.js';
 import {
@@ -36,20 +36,15 @@ export interface Part {
   readonly path: string;
   /** Whether its journal holds anything: a run that holds nothing binds nobody. */
   readonly isBegun: boolean;
-  /** Whether it is the run into which the others are joined: its finished rows stand. */
+  /** Whether it is the run into which the others are joined. */
   readonly isOwn: boolean;
 }
 
 const MANIFEST = '.manifest.json';
 const REMEDY = 'name the output folders of awb infer or awb judge';
 
-/** Why runs of a kind are not merged. */
-const APART: Readonly<Partial<Record<Manifest['kind'], string>>> = {
-  calibrate:
-    'a calibration plans its rows by all of them, so that parts do not add up to one; calibrate without --shard',
-  scenarios: 'each part takes rows of its own for every scenario; run awb infer --scenarios without --shard',
-  simulate: 'episodes are no parts of a whole',
-};
+/** Runs that are put together out of parts; others plan their rows by all of them. */
+const KINDS: readonly Manifest['kind'][] = ['infer', 'judge', 'likelihood'];
 
 /**
  * Finds the runs, by the name of their files, such as `predictions` and `judged`: predictions come before judgings. `notes` say of folders
@@ -60,22 +55,20 @@ const APART: Readonly<Partial<Record<Manifest['kind'], string>>> = {
 export async function findParts(folders: readonly string[], output: string, io: Io) {
   const runs = new Map<string, Part[]>();
   const notes: string[] = [];
-  const seen = new Set([await realPathOf(output)]);
+  const seen = new Set([output]);
   for (const folder of folders) {
     const dir = resolve(io.cwd, folder);
     const shown = shownPath(dir, io);
-    const real = await realPathOf(dir);
-    if (seen.has(real))
-      throw new UserError(`${shown} is named twice, or is the --output-dir, too; name another folder`);
-    seen.add(real);
+    if (seen.has(dir)) throw new UserError(`${shown} is named twice, or is the --output-dir, too; name another folder`);
+    seen.add(dir);
     const names = await namesIn(dir, shown);
     if (names.length === 0) notes.push(`${shown} holds no run (yet)`);
     for (const name of names) {
       const part = await partIn(dir, name, shown, false);
       if (part === undefined) continue;
-      const reason = reasonAgainst(name, part.manifest);
-      if (reason !== undefined) notes.push(`${shown}: ${name}.jsonl is left out: ${reason}`);
-      else {
+      if (!isPart(name, part.manifest)) {
+        notes.push(`${shown}: ${name}.jsonl is left out: parts of such a run are no whole; make it without --shard`);
+      } else {
         if (!part.isBegun) notes.push(`${shown}: ${name}.jsonl holds no row (yet)`);
         runs.set(name, [...(runs.get(name) ?? []), part]);
       }
@@ -111,9 +104,6 @@ async function partIn(dir: string, run: string, name: string, isOwn: boolean): P
   return manifest && { name, dir, manifest, path, isBegun: ((await sizeOf(path)) ?? 0) > 0, isOwn };
 }
 
-/** The same path by all its names, as far as it is there. */
-const realPathOf = (path: string) => realpath(path).catch(() => path);
-
 /** The names of the runs in a folder. @throws UserError (66) where there is no such folder, or a run in it has no manifest */
 async function namesIn(dir: string, shown: string): Promise<string[]> {
   const files = await readdir(dir).catch((error: unknown) => {
@@ -127,10 +117,9 @@ async function namesIn(dir: string, shown: string): Promise<string[]> {
   return files.flatMap((file) => (file.endsWith(MANIFEST) ? file.slice(0, -MANIFEST.length) : [])).sort();
 }
 
-function reasonAgainst(name: string, { kind, identity }: Manifest): string | undefined {
-  if (identity.members !== undefined) return 'a panel is joined anew from the merged judgings, by awb panel';
-  if (name.includes(RECHECK)) return 'a recheck belongs to the judging of its part';
-  return APART[kind];
+/** A panel and a recheck are made anew, from the merged judgings. */
+function isPart(name: string, { kind, identity }: Manifest): boolean {
+  return KINDS.includes(kind) && identity.members === undefined && !name.includes(RECHECK);
 }
 
 /**
@@ -236,15 +225,13 @@ function spentOf(plus: readonly Spent[], minus: readonly Spent[]): Spent {
 // Journals of parts of a run joined into one: which record stands for a row that several parts have, and the lines in their order.
 
 type JournalPart = Pick<Part, 'name' | 'path' | 'isOwn'>;
-export type Join = Awaited<ReturnType<typeof joinJournals>>;
 /** A record of a part: where it lies, and what is compared of it. */
 type Entry = ReturnType<typeof entryOf>;
 
 /**
- * Reads the journals. A row that several parts have is taken from the run's own journal, or else from the first part that has finished
- * it; of several failures the last one counts.
+ * Reads the journals. Of a row that several parts have a finished record stands, or else the last failure.
  * @param isDone whether the row of a record need not be asked again; it throws for what no run writes
- * @throws UserError: as `scanJournal`, 130 or 143 once `stop` is aborted
+ * @throws UserError: as `scanJournal`, 65 where two parts have finished a row differently, 130 or 143 once `stop` is aborted
  */
 export async function joinJournals(
   parts: readonly JournalPart[],
@@ -257,19 +244,8 @@ export async function joinJournals(
   const rows: number[] = [];
   /** What is damaged in the journals, a sentence each. */
   const damages: string[] = [];
-  /** Rows of which two parts hold different finished records, and the names of these parts. */
-  const conflicts: { readonly id: string; readonly parts: readonly [string, string] }[] = [];
-  /** Rows that several parts have: with the same record, with one that stands because the other failed, and with the run's own. */
-  const counts = { alike: 0, mended: 0, kept: 0 };
-  const count = (before: Entry, found: Entry) => {
-    const { name, isOwn } = before.part;
-    // Merged before.
-    if (isOwn && found.line === before.line) return;
-    if (found.row === before.row) counts.alike++;
-    else if (!found.isDone || !before.isDone) counts.mended++;
-    else if (isOwn) counts.kept++;
-    else conflicts.push({ id: found.id, parts: [name, found.part.name] });
-  };
+  /** Rows that several parts have: with the same record, and with one that stands because the other failed. */
+  let [alike, mended] = [0, 0];
   for (const part of parts) {
     const latest = new Map<string, Entry>();
     const { repaired: damage } = await scanJournal(part.path, (record, line) => {
@@ -283,11 +259,20 @@ export async function joinJournals(
     rows.push(latest.size);
     for (const found of latest.values()) {
       const before = standing.get(found.id);
-      if (before !== undefined) count(before, found);
       if (before === undefined || isBetter(found, before)) standing.set(found.id, found);
+      // What the run itself has of a part was merged before.
+      if (before === undefined || (before.part.isOwn && found.line === before.line)) continue;
+      if (found.row === before.row) alike++;
+      else if (!found.isDone || !before.isDone) mended++;
+      else {
+        const where = `${before.part.name} and in ${part.name}`;
+        throw badData(
+          `the row ${found.id} has different records in ${where}; nothing was merged: leave one of the two out`,
+        );
+      }
     }
   }
-  return { rows, ...counts, conflicts, damages, lines };
+  return { rows, alike, mended, damages, lines };
 
   /**
    * The lines of the joined journal, each once, with its line end. A later record replaces an earlier one: those that do not stand come

@@ -64,20 +64,18 @@ describe('of a row that two parts have', () => {
       const { join, lines, standing } = await joined(parts);
       expect([...standing.values()]).toEqual([stands]);
       expect(lines).toBe(first.length + second.length);
-      expect([join.mended, join.conflicts]).toEqual([1, []]);
+      expect(join.mended).toBe(1);
     }
   });
 
-  test('the same one counts as such, and different finished ones are a conflict', async () => {
+  test('the same one counts as such, and different finished ones are refused', async () => {
     const same = [record(1, 'a', true, 1), record(2, 'b', true, 1)];
-    const { join } = await joined({ p: same, q: [record(1, 'a', true, 5), record(2, 'x', true, 1)] });
+    const { join } = await joined({ p: same, q: [record(1, 'a', true, 5)] });
     expect([join.alike, join.mended]).toEqual([1, 0]);
-    expect(join.conflicts).toEqual([{ id: same[1]?.id, parts: ['p', 'q'] }]);
-  });
-
-  test('what the run itself has finished stands, without a conflict', async () => {
-    const { join, standing } = await joined({ own: [record(1, 'a', true, 1)], q: [record(1, 'b', true, 5)] });
-    expect([[...standing.values()], join.kept, join.conflicts]).toEqual([['a'], 1, []]);
+    await expect(joined({ p: same, q: [record(2, 'x', true, 1)] })).rejects.toMatchObject({
+      exitCode: 65,
+      message: expect.stringContaining(`${same[1]?.id} has different records in p and in q; nothing was merged`),
+    });
   });
 
   test('a copy of what stands in a third part does not bring another one to the end', async () => {
@@ -120,11 +118,9 @@ test('random splits, in any order, joined in any grouping and again, say of ever
     const records = parts.flat().length;
     const names = parts.map((_, at) => `p${at}`).sort(() => random() - 0.5);
     const inOrder = Object.fromEntries(names.map((name) => [name, parts[Number(name.slice(1))] ?? []]));
-    const { standing, lines, join } = await joined(inOrder);
-    expect([seed, sorted(standing), lines, join.conflicts]).toEqual([seed, sorted(whole), records, []]);
+    const { standing, lines } = await joined(inOrder);
+    expect([seed, sorted(standing), lines]).toEqual([seed, sorted(whole), records]);
     const first = names.slice(0, Math.ceil(count / 2));
-    const some = await joined(Object.fromEntries(first.map((name) => [name, inOrder[name] ?? []])));
-    expect(some.join.conflicts).toEqual([]);
     const folder = await temporaryFolder();
     const journals = await Promise.all(names.map((name) => written(folder, name, inOrder[name] ?? [])));
     const half = await joinJournals(
