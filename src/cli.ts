@@ -60,7 +60,6 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'runs remove', load: one(runsCommands, 'remove'), summary: 'take runs out of a SQLite file' },
   { name: 'simulate', load: () => import('./cli/simulate.js'), summary: 'act in a world that a world model makes up' },
   { name: 'serve', load: () => import('./cli/serve.js'), summary: "serve a GGUF model on this machine over OpenAI's wire format" },
-  { name: 'completion', load: () => import('./cli/completion.js'), summary: 'print the script that completes commands and flags in bash, zsh or fish' },
 ];
 
 /**
@@ -83,9 +82,6 @@ export async function main(
   // How errors look, which the settings decide once they are read.
   const look: ErrorLook = { color: againstColor(io.env) === undefined && !argv.includes('--no-color') };
   try {
-    if (argv[0] === 'completion-server') {
-      return await (await import('./cli/completion.js')).answerCompletion(io, commands);
-    }
     return await runProgram(argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv, io, commands, secrets, look);
   } catch (error) {
     return report(error, io, look, argv.includes('--verbose') || Boolean(io.env.AWB_DEBUG));

@@ -15,7 +15,6 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   jsonrepair: ['judge/'],
   'node-llama-cpp': ['serve/'],
   commander: ['settings/command-line.ts'],
-  '@pnpm/tabtab': ['cli/completion.ts'],
   re2js: ['simulate/scenarios/forms.ts'],
   // Schemas of documents and of files stand where these are made and read.
   zod: ['*'],

@@ -85,7 +85,7 @@ function flagsIn(words: readonly string[], { options, operands = [] }: Taking, o
     const texts = given.filter((value) => typeof value === 'string');
     flags.set(name, texts.length > 0 ? texts : given.at(-1) === true);
     // Which of the two was meant nobody can tell, and they may be secrets.
-    if (texts.length > 1 && !takesSeveral(options[name])) {
+    if (texts.length > 1 && !['list', 'map'].includes(options[name]?.kind ?? '')) {
       throw new UserError(`--${name} takes one value, and is given another`);
     }
   }
@@ -172,11 +172,6 @@ function addOptions(subcommand: Command, command: CommandSpec, all: boolean): vo
     if (isHidden) hidden++;
   }
   subcommand.addHelpText('after', closingWords(subcommand.name(), command, hidden));
-}
-
-/** Whether an option may be given several times. */
-export function takesSeveral(option: OptionSpec | undefined): boolean {
-  return option?.kind === 'list' || option?.kind === 'map';
 }
 
 const SETTINGS_NOTE = `Settings come from flags, then AWB_<FLAG> in the environment
