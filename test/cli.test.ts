@@ -221,7 +221,10 @@ describe('misuse', () => {
     [['paint', '--row', '1', '-abc'], 'unknown flag -a; see awb paint --help'],
     [['--one', '--two'], 'unknown flag --one; see awb --help'],
     [['paint', '--row', '1', '3'], '"3" is one name too many; see awb paint --help'],
-    [['paint', '--row', '1', '--row-label', '--lean'], "Option '--row-label' argument is ambiguous; Did you forget to specify the option argument for '--row-label'?; To specify an option argument starting with a dash use '--row-label=-XYZ'."],
+    [
+      ['paint', '--row', '1', '--row-label', '--lean'],
+      "Option '--row-label' argument is ambiguous; Did you forget to specify the option argument for '--row-label'?; To specify an option argument starting with a dash use '--row-label=-XYZ'.",
+    ],
     [['paint', '--row', '0'], '--row "0": expected an integer of at least 1'],
     [['paint', '--row', '1', '--', '-x'], '"-x" is one name too many; see awb paint --help'],
     [['paint'], 'awb paint also needs\n  --row <N>: which row\nfor example\n  awb paint --row 3 \\\n    --api-key K'],

@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import { badData, EXIT, type ExitCode } from '../core/errors.js';
 import { canonicalJson } from '../core/json.js';
 import { FINAL_FAILURES } from '../core/judgement.js';
-import { counted, shellLine, shownPath } from '../core/printable.js';
+import { counted, shownPath } from '../core/printable.js';
 import { lookOf } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import { withData } from '../infer/chosen-rows.js';
@@ -44,7 +44,6 @@ import {
   toolVersion,
   under,
 } from '../settings/command.js';
-import { flagsFor } from '../settings/command-line.js';
 import type { CalibrationDocument } from '../stats/calibration/document.js';
 import { type JudgeLimits, judgeVerdict, limitResults, limitsDocument, notesOn } from '../stats/calibration/limits.js';
 import { openStore, withStore } from '../store/store.js';
@@ -70,10 +69,6 @@ const OPTIONS = {
 } as const satisfies OptionTable;
 
 type CalibrateSettings = Settings<typeof OPTIONS>;
-
-/** What ratings depend on beside the judge. */
-const WAY_OF_ASKING =
-  'rubrics verdicts verdict-schema preset max-tokens temperature top-p top-k min-p presence-penalty reasoning-effort seed extra-body allow-param-drop';
 
 export const command = defineCommand({
   description:
@@ -130,7 +125,7 @@ async function runCalibrate(settings: CalibrateSettings, io: Io, shown: ShownSet
  * @throws UserError: what reading it throws, 74 where the page or the SQLite file cannot be written
  */
 async function tell(
-  { settings, io, shown, jobs }: Calibrating & { readonly settings: CalibrateSettings },
+  { settings, io, jobs }: Calibrating & { readonly settings: CalibrateSettings },
   source: string,
   result: StageResult,
 ): Promise<ExitCode> {
@@ -167,20 +162,10 @@ async function tell(
         remark: empty === 0 ? undefined : `of them ${counted(empty, 'empty prediction')}, rated 1 without a call`,
         absent: 'left out',
         final: FINAL_FAILURES,
-        next: judgingAlike(settings, shown, io),
+        next: `${programName(io)} judge with the judge's flags of this command, since asked otherwise it is another judge`,
       });
     }
   }
-}
-
-/** How to have predictions judged by the judge that was calibrated: asked in another way it would be another one. */
-function judgingAlike({ judgeBaseUrl, judgeModel, local }: CalibrateSettings, shown: ShownSettings, io: Io): string {
-  const judge =
-    local === undefined
-      ? [...judgeBaseUrl.flatMap((url) => ['--judge-base-url', url]), '--judge-model', judgeModel ?? 'NAME']
-      : ['--local', local];
-  const way = flagsFor(OPTIONS, shown, WAY_OF_ASKING.split(' '));
-  return `${programName(io)} ${shellLine(['judge', '--predictions', 'results/predictions.jsonl', ...judge, ...way])}`;
 }
 
 /** @param source calibration.jsonl as people are shown it */

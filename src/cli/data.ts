@@ -151,10 +151,9 @@ const COMMIT_DIGITS = 12;
 function differencesIn({ domains, equal_rows: equal }: DataCheck, source: SourceCheck): string[] {
   const counts = Object.entries(domains).flatMap(([domain, { rows, released }]) => {
     if (released === null) return `${domainName(domain)}: the release has no such domain`;
-    const missing = released - rows;
-    const how = missing < 0 ? 'too many' : `${missing === 1 ? 'is' : 'are'} missing`;
-    const count = counted(Math.abs(missing), 'row', 'rows', grouped);
-    return missing === 0 ? [] : `${domainName(domain)}: ${count} ${how}`;
+    return rows === released
+      ? []
+      : `${domainName(domain)}: ${grouped(rows)} rows, and ${grouped(released)} in the release`;
   });
   if (source.status === 'damaged') counts.push('awb-source.json cannot be read; awb data fetch makes it anew');
   else if (source.status !== 'none') {
@@ -168,7 +167,7 @@ function differencesIn({ domains, equal_rows: equal }: DataCheck, source: Source
   }
   // Of files that are as they were fetched, equal rows are those of the release.
   if (equal.length > 0 && source.status !== 'as-fetched') {
-    counts.push(`${counted(equal.length, 'row')} ${equal.length === 1 ? 'equals' : 'equal'} an earlier one`);
+    counts.push(`${counted(equal.length, 'row')} like an earlier one`);
   }
   return counts;
 }
@@ -249,12 +248,10 @@ export const stats = defineCommand({
       loading.finish(),
     );
     const { rows, unusable } = survey;
-    const isOne = unusable.length === 1;
-    const next = `awb data check lists ${isOne ? 'it' : 'them'}`;
+    const next = 'awb data check names every unusable line';
     if (rows.length === 0) throw badData(`no usable row in ${shownPath(folder, io)}; ${next}`);
     if (unusable.length > 0 && !settings.quiet) {
-      const lines = counted(unusable.length, 'line');
-      io.stderr.write(`${lines} cannot be used and ${isOne ? 'is' : 'are'} left out; ${next}\n`);
+      io.stderr.write(`${counted(unusable.length, 'unusable line')} left out; ${next}\n`);
     }
     const stats = statsOf(survey);
     const levels = hasBlocks(io.env) ? BLOCKS : ASCII;
@@ -275,13 +272,11 @@ const TITLES = { turn: 'Turn', context_tokens: 'Prompt tokens', truth_tokens: 'T
 
 function statsText({ domains, all, bin_edges: edges }: DataStats, tokens: string, look: Look, levels: string): string {
   const note = `Tokens are ${tokens}. Histograms: rows by size, on a logarithmic scale; the tallest bar of each is its largest bin.`;
-  // As wide as the title of the widest table, so that the columns of all stand in one line.
-  const width = Math.max(...Object.values(TITLES).map(({ length }) => length));
   /** A row for each domain, and one for all. */
   const table = (title: string, columns: string, cellsOf: (stats: RowStats) => string[], footnotes: string[] = []) => {
     const rows = Object.entries(domains).map(([domain, own]) => [domainName(domain), ...cellsOf(own)]);
     const groups = [rows, [['All', ...cellsOf(all)]]];
-    return terminal({ columns: columnsOf(`<${title.padEnd(width)}|${title}, ${columns}`), groups, footnotes }, look);
+    return terminal({ columns: columnsOf(`<${title}, ${columns}`), groups, footnotes }, look);
   };
   const counts = ({ rows, trajectories }: RowStats) => [
     grouped(rows),

@@ -3,13 +3,13 @@
 
 import { EXIT, interruption, messageOf, UserError, unavailable } from '../core/errors.js';
 import { asObject, isObject, type JsonObject, parseObject } from '../core/json.js';
-import { counted, oneLine, printable } from '../core/printable.js';
+import { oneLine, printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { proxiedDownloads } from '../model/http/wire.js';
 import { figuresOf, rowsCsv, scoresCsv } from '../report/run-csv.js';
 import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
 import { readRun } from '../results/find.js';
-import { deliver, noting, print } from '../results/output.js';
+import { deliver, print } from '../results/output.js';
 import { namesOf, type ReadRun } from '../results/read-run.js';
 import { cutPasswords, httpUrl } from '../settings/address.js';
 import { defineCommand, option } from '../settings/command.js';
@@ -74,7 +74,8 @@ export const mlflow = defineCommand({
     const there = before ?? asObject((await server.post('runs/create', creation)).run);
     const info = asObject(there.info);
     const runId = textIn(info, 'run_id', server);
-    const known = new Map(objectsIn(asObject(there.data).params).map(({ key, value }) => [key, value]));
+    // MLflow changes no parameters: they keep the value of the first export.
+    const known = new Set(objectsIn(asObject(there.data).params).map(({ key }) => key));
     const parts = {
       params: record.params.filter(({ key }) => !known.has(key)),
       tags: record.tags,
@@ -90,12 +91,6 @@ export const mlflow = defineCommand({
     const ended = { status: state === 'complete' ? 'FINISHED' : 'FAILED', end_time: record.endMs };
     const status = state === 'running' ? { status: 'RUNNING' } : ended;
     await server.post('runs/update', { run_id: runId, run_name: run.name, ...status });
-    const kept = record.params.filter(({ key, value }) => known.has(key) && known.get(key) !== value);
-    if (kept.length > 0) {
-      const names = kept.map(({ key }) => key).join(', ');
-      const keep = counted(kept.length, 'keeps', 'keep');
-      noting(settings, io)(`MLflow changes no parameters; ${keep} the value of the first export: ${names}`);
-    }
     const url = `${server.root}/#/experiments/${experiment}/runs/${runId}`;
     const updated = before !== undefined;
     const ids = { experiment: name, experiment_id: experiment, run_id: runId };

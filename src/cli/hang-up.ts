@@ -5,7 +5,7 @@ import { readFileSync, readlinkSync } from 'node:fs';
 /**
  * Whether this process was started to outlive its terminal. Node sets every signal back to its default as it starts, so the process
  * cannot ask for its own setting, and can only look for traces. nohup names itself in `_` (where bash or zsh started it). Where
- * standard input was a terminal, it cannot be read; where standard output was one, it is `nohup.out`. A script under nohup and a
+ * standard output was a terminal, it is `nohup.out`. A script under nohup and a
  * shell with `trap '' HUP` ignore the signal themselves.
  */
 export function outlivesHangUp(
@@ -15,7 +15,6 @@ export function outlivesHangUp(
 ): boolean {
   const traces: (() => boolean)[] = [
     () => /(^|\/)nohup$/.test(env._ ?? ''),
-    () => link('/proc/self/fd/0') === '/dev/null' && isWriteOnly(file('/proc/self/fdinfo/0')),
     () => /\/nohup\.out$/.test(link('/proc/self/fd/1')),
     () => ignoresHangUp(file(`/proc/${process.ppid}/status`)),
   ];
@@ -27,11 +26,6 @@ export function outlivesHangUp(
       return false;
     }
   });
-}
-
-/** The last octal digit holds how a file was opened: 0 to read, 1 to write, 2 for both. */
-function isWriteOnly(fdInfo: string): boolean {
-  return /^flags:\s*0[0-7]*1$/m.test(fdInfo);
 }
 
 /** Signal 1 is the lowest bit of the mask. */

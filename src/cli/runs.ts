@@ -17,7 +17,6 @@ import {
   runsTable,
   runText,
   shownRun,
-  wayBack,
 } from '../results/stored-runs.js';
 import { defineCommand, EXPLAIN, option } from '../settings/command.js';
 import type { Space } from '../store/runs.js';
@@ -138,9 +137,7 @@ export const remove = defineCommand({
       io.stdout.write(`${JSON.stringify(removalDocument(db, runs, bytes))}\n`);
     } else if (space !== undefined) {
       const names = runs.map(({ id, label }) => `run ${id}${label === undefined ? '' : ` (${oneLine(label, 80)})`}`);
-      const back = runs.flatMap((run) => wayBack(run, io) ?? []);
-      const lines = back.map((line, index) => `${index === 0 ? 'undo: ' : '      '}${line}`);
-      io.stdout.write(`${[`removed: ${names.join(', ')}`, roomText(shownPath(db, io), space), ...lines].join('\n')}\n`);
+      io.stdout.write(`removed: ${names.join(', ')}\n${roomText(shownPath(db, io), space)}\n`);
     } else {
       const table = terminal(runsTable(runs, io.stdout.columns), lookOf(settings, io));
       const bytes = runs.reduce((sum, run) => sum + run.bytes, 0);

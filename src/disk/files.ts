@@ -1,18 +1,9 @@
 // Files: read whole, or written so that a reader sees the old one or the new one and never half of either.
 
 import { createHash, randomBytes } from 'node:crypto';
-import {
-  closeSync,
-  constants,
-  createReadStream,
-  lstatSync,
-  openSync,
-  readlinkSync,
-  readSync,
-  realpathSync,
-} from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { closeSync, createReadStream, openSync, readSync, realpathSync } from 'node:fs';
+import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { badData, cannotWrite, closing, codeOf, inputMissing, refusedBy } from '../core/errors.js';
 import { type JsonObject, parseObject } from '../core/json.js';
 
@@ -20,8 +11,6 @@ import { type JsonObject, parseObject } from '../core/json.js';
 type Pieces = Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>;
 
 const RUN_AGAIN = 'every finished row is safe in the journal, so mend that and run the same command again';
-/** As many links as Linux follows. */
-const MOST_LINKS = 40;
 /** Names of a process's own open files. Replacing the file behind such a name would not reach whoever holds it open. */
 const OPEN_FILE = /^\/(dev\/(stdin|stdout|stderr|fd\/\d+)|proc\/(self|\d+)\/fd\/\d+)$/;
 
@@ -78,21 +67,13 @@ export async function clearRemains(path: string): Promise<void> {
   }
 }
 
-/** Where a file is, or would be made: links are followed, those too that lead nowhere yet. */
-export function placeOf(path: string, links = 0): string {
+/** Where a file is, or would be made: links are followed, and one that leads nowhere gives way to the file. */
+export function placeOf(path: string): string {
   try {
     return realpathSync(path);
   } catch {
     const folder = dirname(path);
-    const place = folder === path ? path : join(placeOf(folder, links), basename(path));
-    try {
-      if (links < MOST_LINKS && lstatSync(place).isSymbolicLink()) {
-        return placeOf(resolve(dirname(place), readlinkSync(place)), links + 1);
-      }
-    } catch {
-      // What is not there, or cannot be looked at, is told where it is opened.
-    }
-    return place;
+    return folder === path ? path : join(placeOf(folder), basename(path));
   }
 }
 
@@ -218,22 +199,17 @@ export async function sha256Of(path: string): Promise<string> {
 }
 
 /**
- * Reads a JSON object out of a small regular file; undefined where there is none. Anything else (a FIFO, a device) could hang or never end.
+ * Reads a JSON object out of a small file; undefined where there is none.
  * @throws UserError: 66 where it cannot be read, 65 where it is not a JSON object.
  */
 export async function readJson(path: string): Promise<JsonObject | undefined> {
   const remedy = 'move it aside, or start over with --fresh';
-  let text: string | undefined;
-  try {
-    text = await closing(await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)), async (handle) =>
-      (await handle.stat()).isFile() ? handle.readFile('utf8') : undefined,
-    );
-  } catch (error) {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
     // Under a path that leads through a file there is none either.
     if (['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return undefined;
     throw refusedBy(error, (code) => inputMissing(`cannot read ${path} (${code}); ${remedy}`));
-  }
-  if (text === undefined) throw inputMissing(`${path} is no regular file; ${remedy}`);
+  });
+  if (text === undefined) return undefined;
   const value = parseObject(text);
   if (value !== undefined) return value;
   throw badData(`${path} is not a JSON object; ${remedy}`);

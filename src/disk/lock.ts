@@ -54,9 +54,5 @@ function standing(path: string): BigIntStats | undefined {
 function reasonOf(error: unknown, path: string, busy: string): string {
   const code = codeOf(error);
   if (code === 'SQLITE_BUSY') return busy;
-  if (code === 'SQLITE_NOTADB') return `${path} should be a lock file but holds other data; move it away and try again`;
-  if (code?.startsWith('SQLITE_IOERR') || code === 'SQLITE_PROTOCOL' || code === 'SQLITE_NOLFS') {
-    return `cannot lock ${path} (${code}): the file system there may not support locks; choose a folder on a local disk`;
-  }
-  return `cannot create the lock file ${path} (${code ?? messageOf(error)}); check that its folder exists and can be written`;
+  return `cannot lock ${path} (${code ?? messageOf(error)}); move away what other data it holds, or choose a folder on a local disk that can be written`;
 }

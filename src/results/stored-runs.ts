@@ -275,13 +275,6 @@ async function judgedFileState({ source, sourceSha256 }: StoredRun) {
   }
 }
 
-/** The command line that scores a run's judged file again, to be pasted; undefined where the file is not there any more. */
-export function wayBack({ source, db, label, labelGiven, sourceExists }: ListedRun, io: Io): string | undefined {
-  if (!sourceExists) return undefined;
-  const named = labelGiven && label !== undefined ? ['--label', label] : [];
-  return `${programName(io)} ${shellLine(['score', shownPath(source, io), ...wordsFor(db, io), ...named])}`;
-}
-
 const COLUMNS = columnsOf(
   'Id, <Label, <World model|Model, <Judged by|Judge, Predictions|Pred., Overall|Over., Coverage|Cov., <Scored',
 );

@@ -100,7 +100,7 @@ function opened(path: string, busyMs: number, use: Use, ready: (database: Sqlite
     try {
       return action();
     } catch (error) {
-      throw explain(error, path, use, busyMs);
+      throw explain(error, path, use);
     }
   };
   const database = explained(() => {
@@ -133,31 +133,22 @@ function requireRegular(path: string): void {
   throw badData(`${path} is not a regular file, as a SQLite file is; name another with --db`);
 }
 
-/** What keeps a sound file from being read or written, by the code of the failure. */
-const OBSTACLES: readonly (readonly [code: RegExp, text: (code: string, busyMs: number) => string])[] = [
-  [/^SQLITE_BUSY/, (_, ms) => `another process kept it locked for ${ms / 1000} s; try again when it is done`],
-  [/^SQLITE_FULL$/, () => 'the disk is full, and nothing in it was changed; free some space, or use --db'],
-  [
-    /^(SQLITE_(CANTOPEN|PERM|READONLY|IOERR)|E[A-Z]+$)/,
-    (code) => `${code}; check the permissions of the file and its folder, or name another with --db`,
-  ],
-];
+/** What keeps a sound file from being read or written. */
+const OBSTACLE = /^(SQLITE_(BUSY|FULL|CANTOPEN|PERM|READONLY|IOERR)|E[A-Z]+$)/;
 
 /** What a failure of SQLite means to those who read or write; other errors come back as they are. */
-export function explain(error: unknown, path: string, use: Use, busyMs: number): unknown {
+export function explain(error: unknown, path: string, use: Use): unknown {
   if (error instanceof TypeError && error.message.includes('directory does not exist')) {
     return cannotWrite(`cannot ${use} ${path}: its folder does not exist; create it or name another with --db`);
   }
-  const code = error instanceof DamagedValue ? error.message : (sqliteCode(error) ?? codeOf(error));
+  const code = error instanceof DamagedValue ? 'damaged' : (sqliteCode(error) ?? codeOf(error));
   if (!(error instanceof Error) || code === undefined) return error;
-  const [, obstacle] = OBSTACLES.find(([pattern]) => pattern.test(code)) ?? [];
-  if (obstacle !== undefined) {
-    const text = `cannot ${use} ${path}: ${obstacle(code, busyMs)}`;
+  const what = `cannot ${use} ${path}: ${error.message} (${code})`;
+  if (OBSTACLE.test(code)) {
+    const text = `${what}; free it, some space or its permissions and try again, or name another with --db`;
     return new UserError(text, use === 'read' ? EXIT.inputMissing : EXIT.cannotWrite);
   }
-  if (code.startsWith('SQLITE_CONSTRAINT')) return badData(`${path} does not take this run: ${error.message}`);
-  if (code === 'SQLITE_NOTADB') return badData(`${path} is not a SQLite database; name another file with --db`);
   return badData(
-    `${path} is damaged (${code}); move it away and score again: the judged files hold all that was in it`,
+    `${what}; name another with --db, or move it away and score again: the judged files hold all that was in it`,
   );
 }

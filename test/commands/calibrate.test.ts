@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { awb, type CliResult, PLAIN_PACK, RECORDED, temporaryFolder } from '../support/cli.js';
+import { awb, type CliResult, RECORDED, temporaryFolder } from '../support/cli.js';
 import { jsonOf, rowsOf, verdict } from '../support/judging.js';
 import { type LoopbackServer, type SeenRequest, startLoopbackServer } from '../support/loopback-server.js';
 
@@ -110,16 +110,6 @@ describe('a calibration', () => {
     expect(server.requests.length).toBe(0);
     expect((await calibrate(dir, ['--max-calls', `${needed}`])).code).toBe(0);
     expect(server.requests.length).toBe(Number(needed));
-  });
-
-  it('names as the next command a judging that asks in the same way, which alone is calibrated by it', async () => {
-    const way = ['--rubrics', PLAIN_PACK, '--temperature', '0', '--seed', '7', '--extra-body', '{"a":"b c"}'];
-    const { stdout } = await calibrate(await begin(), ['--damages', 'none', ...way]);
-    expect(stdout).toContain(
-      `--judge-model j --rubrics ${PLAIN_PACK} --temperature 0 --seed 7 --extra-body '{"a":"b c"}'\n`,
-    );
-    const plain = await calibrate(await temporaryFolder(), ['--damages', 'none']);
-    expect(plain.stdout).toContain('--judge-model j\n');
   });
 
   it('refuses to mix seeds, which make other predictions', async () => {

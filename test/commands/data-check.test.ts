@@ -70,7 +70,7 @@ describe('a copy', () => {
   test('of the recorded rows lacks most of the release, says how many of which domain, and ends with 3', async () => {
     const { code, document } = await documentOf(RECORDED, '.');
     expect(code).toBe(EXIT.incomplete);
-    expect(document.differences).toContain('Terminal: 338 rows are missing');
+    expect(document.differences).toContain('Terminal: 16 rows, and 354 in the release');
     expect(document.domains.terminal).toMatchObject({ rows: 16, released: 354, trajectories: 4 });
     // As Python counts: characters (UTF-16 units) of system prompt, earlier turns and prompt, by 4, rounded up.
     expect(document.longest[0]).toEqual({
@@ -142,12 +142,12 @@ describe('a copy', () => {
     const { code, document } = await documentOf(cwd);
     expect(code).toBe(EXIT.incomplete);
     expect(document.differences).toEqual([
-      'MCP: 286 rows too many',
-      'OS: 200 rows are missing',
+      'MCP: 572 rows, and 286 in the release',
+      'OS: 0 rows, and 200 in the release',
       'os_test.jsonl is missing',
       'web_test.jsonl changed since it was fetched',
       'mine_test.jsonl was not fetched',
-      '286 rows equal an earlier one',
+      '286 rows like an earlier one',
     ]);
   });
 

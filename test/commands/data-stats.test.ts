@@ -80,7 +80,7 @@ describe('a folder', () => {
     const cwd = await temporaryFolder();
     await writeText(cwd, 'data/mcp_test.jsonl', [rowText(), 'nonsense']);
     const { code, stdout, stderr } = await stats([], {}, cwd);
-    expect([code, stderr]).toEqual([EXIT.done, '1 line cannot be used and is left out; awb data check lists it\n']);
+    expect([code, stderr]).toEqual([EXIT.done, '1 unusable line left out; awb data check names every unusable line\n']);
     expect(stdout).toMatch(/^All +1 +1 /m);
   });
 

@@ -1,10 +1,9 @@
 // `awb runs remove` from end to end: nothing goes without --yes, only what was named goes, and it can be stored again.
 
-import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { awb, ROOT, temporaryFolder } from '../support/cli.js';
+import { awb, temporaryFolder } from '../support/cli.js';
 import { around, judgedRun } from '../support/judged-runs.js';
 import { queryIn } from '../support/stored-runs.js';
 
@@ -57,23 +56,6 @@ describe('with --yes', () => {
     const room = /room: (\d+) kB given back, awb\.sqlite has (\d+) kB/.exec(stdout);
     expect(Number(room?.[2])).toBe(Math.ceil(statSync(db).size / 1000));
     expect(Number(room?.[1]) + Number(room?.[2])).toBeGreaterThanOrEqual(Math.floor(bytes / 1000));
-  });
-
-  test('the lines that it prints store the runs again under the labels that they had', async () => {
-    await line('runs', 'rename', '1', 'base line');
-    // Their numbers are new ones.
-    const scores = async () =>
-      (await line('leaderboard', '--format', 'csv')).stdout.replace(/(?<=awb\.sqlite,)\d+/g, '');
-    const before = await scores();
-    const { stdout } = await remove('1', '2', '--yes');
-    const [, undo = ''] = stdout.split('undo: ');
-    const lines = undo.trimEnd().split(/\n +/);
-    expect(lines).toEqual(["awb score step-1/judged.jsonl --label 'base line'", 'awb score step-2/judged.jsonl']);
-    for (const each of lines) {
-      const script = each.replace(/^awb/, `${process.execPath} ${join(ROOT, 'dist/bin.js')}`);
-      execFileSync('sh', ['-c', script], { cwd: dir });
-    }
-    expect(await scores()).toBe(before);
   });
 
   test('the judged files and journals stay', async () => {

@@ -1,7 +1,6 @@
 // JSON files read as a whole, and what is no such file.
 
-import { execFileSync } from 'node:child_process';
-import { symlink, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
@@ -16,14 +15,6 @@ beforeEach(async () => {
 });
 
 describe('readJson', () => {
-  test.each([
-    ['a FIFO', (at: string) => void execFileSync('mkfifo', [at])],
-    ['a device', (at: string) => symlink('/dev/zero', at)],
-  ])('%s is not read, which would never end', async (_what, make) => {
-    await make(path);
-    await expect(readJson(path)).rejects.toMatchObject({ name: 'UserError', exitCode: EXIT.inputMissing });
-  });
-
   test('reads what writeJson wrote', async () => {
     const value = { a: [1, null, 'é\u2028'], b: { c: true } };
     await writeJson(path, value);

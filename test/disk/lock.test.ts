@@ -123,10 +123,10 @@ describe('within a process', () => {
 });
 
 it.each([
-  ['in a folder that does not exist', 'none/run.lock', /cannot create the lock file .*folder exists/],
-  ['that is a folder', '.', /cannot create the lock file/],
-  ['below a file', 'data.txt/run.lock', /cannot create the lock file/],
-  ['that holds other data', 'data.txt', /should be a lock file but holds other data/],
+  ['in a folder that does not exist', 'none/run.lock', /cannot lock .*can be written/],
+  ['that is a folder', '.', /cannot lock/],
+  ['below a file', 'data.txt/run.lock', /cannot lock/],
+  ['that holds other data', 'data.txt', /SQLITE_NOTADB.*move away what other data/],
 ])('a lock file %s is refused with its path', async (_name, place, message) => {
   await writeFile(join(dir, 'data.txt'), 'rows of text, much longer than any header\n'.repeat(100));
   const path = join(dir, place);

@@ -57,7 +57,7 @@ describe('a file that cannot be used', () => {
     writeFileSync(path, '{"task": "mcp"}\n'.repeat(100));
     expect(refusal(() => openStore(path))).toMatchObject({
       exitCode: EXIT.badData,
-      message: expect.stringContaining('not a SQLite database'),
+      message: expect.stringContaining('file is not a database (SQLITE_NOTADB); name another with --db'),
     });
     expect(readFileSync(path, 'utf8')).toBe('{"task": "mcp"}\n'.repeat(100));
   });
@@ -94,15 +94,18 @@ describe('a file that cannot be used', () => {
     const error = refusal(() => store.saveRun(runOf('a'), [], card));
     other.close();
     store.close();
-    expect(error).toMatchObject({ exitCode: EXIT.cannotWrite, message: expect.stringContaining('locked for 0.05 s') });
+    expect(error).toMatchObject({
+      exitCode: EXIT.cannotWrite,
+      message: expect.stringContaining('database is locked (SQLITE_BUSY); free it'),
+    });
   });
 
   // Where there is no device that is always full (macOS, Windows), nothing plays a full disk.
   it('on a full disk says so', () => {
     const full = new Database.SqliteError('database or disk is full', 'SQLITE_FULL');
-    expect(explain(full, path, 'write', 0)).toMatchObject({
+    expect(explain(full, path, 'write')).toMatchObject({
       exitCode: EXIT.cannotWrite,
-      message: `cannot write ${path}: the disk is full, and nothing in it was changed; free some space, or use --db`,
+      message: `cannot write ${path}: database or disk is full (SQLITE_FULL); free it, some space or its permissions and try again, or name another with --db`,
     });
   });
 

@@ -46,7 +46,7 @@ export type Resolved = Awaited<ReturnType<typeof resolveSettings>>;
 
 /** A line that calls the command `infer`. */
 export function lineOf(command: CommandSpec, flags: FlagValues = new Map()): CommandLine {
-  return { name: "infer", command, flags };
+  return { name: 'infer', command, flags };
 }
 
 export function commandWith(options: OptionTable): CommandSpec {
