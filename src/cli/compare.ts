@@ -1,6 +1,6 @@
 // awb compare: how a run differs from another on the rows of both, and how sure that is.
 
-import type { MovedRow } from '../core/comparison.js';
+import type { MovedRow } from '../stats/compare.js';
 import { PROVENANCE } from '../core/decision.js';
 import { EXIT, heedStop } from '../core/errors.js';
 import { keysOf } from '../core/groups.js';

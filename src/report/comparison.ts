@@ -2,7 +2,8 @@
 // moved most, Markdown and CSV.
 
 import { z } from 'zod';
-import type { Comparison, Difference, DifferenceSet, Figure } from '../core/comparison.js';
+import type { Figure } from '../core/comparison.js';
+import type { Comparison, Difference, DifferenceSet } from '../stats/compare.js';
 import { documentOf, FIGURE, keyed, SPREAD, TEXT } from '../core/document.js';
 import { domainName, domainsOfMean, meanName } from '../core/domains.js';
 import { asciiJson } from '../core/json.js';

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { ASKED, type Asked, type Cost, hasTiers, PRICE, type RunCosts, type Spending } from '../core/costs.js';
 import { FIGURE, keyed } from '../core/document.js';
 import { domainName, inTableOrder } from '../core/domains.js';
-import type { EquivalenceCard } from '../core/equivalence.js';
+import type { EquivalenceCard } from '../stats/equivalence.js';
 import { costCell, counted, oneLine } from '../core/printable.js';
 import { columnsOf, NONE, type Table } from '../core/table.js';
 

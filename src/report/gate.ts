@@ -1,7 +1,7 @@
 // What a gate decided, told in each form: text for a terminal or a job's log, the summary of a job, the JSON report, annotations, and JUnit.
 
 import { z } from 'zod';
-import type { Comparison } from '../core/comparison.js';
+import type { Comparison } from '../stats/compare.js';
 import {
   againstText,
   type BoundResult,

@@ -3,7 +3,7 @@
 
 import type { EstimateDocument } from '../core/document.js';
 import { domainName, domainsOfMean, isPublished, meanName } from '../core/domains.js';
-import type { Equivalence, EquivalenceCard } from '../core/equivalence.js';
+import type { Equivalence, EquivalenceCard } from '../stats/equivalence.js';
 import { FACTS_RECALL } from '../core/judgement.js';
 import { type Measure, type MeasureLookup, measureWords } from '../core/measures.js';
 import { counted, intervalText, oneLine, signed, twoDecimals } from '../core/printable.js';

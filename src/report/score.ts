@@ -3,7 +3,8 @@
 import { z } from 'zod';
 import { documentOf, ESTIMATE, FIGURE, keyed, SPREAD, TEXT } from '../core/document.js';
 import { domainName } from '../core/domains.js';
-import { AGREEMENT, type Equivalence, type EquivalenceCard } from '../core/equivalence.js';
+import { AGREEMENT } from '../core/equivalence.js';
+import type { Equivalence, EquivalenceCard } from '../stats/equivalence.js';
 import type { MeasureLookup } from '../core/measures.js';
 import { counted, oneLine } from '../core/printable.js';
 import { type Look, legendOf, terminal, wrapped } from '../core/terminal.js';

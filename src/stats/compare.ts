@@ -1,6 +1,6 @@
 // Two runs over the same rows -> how they differ, paired row by row, and how sure that is.
 
-import { type Comparison, type Difference, FIGURES, type Figure, type MovedRow } from '../core/comparison.js';
+import { FIGURES, type Figure } from '../core/comparison.js';
 import { coversBenchmark, domainsOfMean, inTableOrder, isPublished } from '../core/domains.js';
 import { heldIn, sum } from '../core/groups.js';
 import { countedPoints } from '../core/points.js';
@@ -57,8 +57,8 @@ export function compareRuns(
   if (totals.length === 0) return nothingInCommon(parts.flatMap(({ pairs }) => pairs));
   const compared = parts.filter((part) => part.totals.length > 0).map(({ domain }) => domain);
   const isWhole = coversBenchmark(compared);
-  const domains: Partial<Record<Figure, Difference>>[] = parts.map(() => ({}));
-  const overall: Partial<Record<Figure, Difference>> = {};
+  const domains: DifferenceSet[] = parts.map(() => ({}));
+  const overall: DifferenceSet = {};
   // One figure after the other, so that what is compared of one is gone before the next: of many rows it is large.
   for (const figure of FIGURES) {
     const found = parts.flatMap((part, at) => {
@@ -92,18 +92,33 @@ export function compareRuns(
     };
   });
   const rows = described.reduce((sum, domain) => sum + domain.rows, 0);
-  const comparison: Comparison = {
-    status: 'ok',
+  return {
+    status: 'ok' as const,
+    /** In the published order, others after them by name; also those in which nothing could be compared. */
     domains: described,
+    /** Unweighted mean of the domains that have the figure. */
     overall,
+    /** How many domains have a total. */
     macroOf: domainsOfMean(compared).length,
     rows,
     compared: totals.length,
     coverage: totals.length / rows,
+    /** The rows whose total moved furthest, whichever way, furthest first. */
     moved: furthest(totals).slice(0, moved),
   };
-  return comparison;
 }
+
+export type Comparison = Extract<ReturnType<typeof compareRuns>, { status: 'ok' }>;
+/** A row and how far it moved, in points of 0-100 of its total; repeats are averaged. */
+export type MovedRow = Comparison['moved'][number];
+type Found = ReturnType<typeof differenceOf>;
+/** What is not known of every difference. */
+type Sureness = 'split' | 'onTheseRows' | keyof ReturnType<typeof sureness>;
+/** How the candidate differs from the base in one figure; of a domain `p` is adjusted over the domains by Holm's method, too. */
+export type Difference = Omit<Found, Sureness> &
+  Partial<Pick<Found, Sureness>> & { readonly pAdjusted?: number | undefined };
+/** Differences of the five dimensions and of their mean (`total`); one that no compared row has is absent. */
+export type DifferenceSet = Partial<Record<Figure, Difference>>;
 
 /** Why two runs cannot be compared on any row, in one sentence. */
 function nothingInCommon(pairs: readonly Pair[]) {
@@ -115,7 +130,7 @@ function nothingInCommon(pairs: readonly Pair[]) {
   return { status: 'nothing-in-common', reason } as const;
 }
 
-function furthest(totals: readonly (Compared & { readonly domain: Domain })[]): MovedRow[] {
+function furthest(totals: readonly (Compared & { readonly domain: Domain })[]) {
   return totals
     .filter((row) => row.difference !== 0)
     .sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference))
@@ -124,7 +139,8 @@ function furthest(totals: readonly (Compared & { readonly domain: Domain })[]): 
     });
 }
 
-function differenceOf(rows: readonly Compared[], figure: Figure, drawing: Resampling): Difference {
+/** In points of 0-100, on the compared rows, failures that the model caused at rating 1. */
+function differenceOf(rows: readonly Compared[], figure: Figure, drawing: Resampling) {
   const observations = observationsOf(rows);
   const difference = clusteredEstimate(observations);
   const sampling = samplingOf(SIDES.map((side) => rows.map(({ judgings }) => judgings[side])));
@@ -141,7 +157,7 @@ function differenceOf(rows: readonly Compared[], figure: Figure, drawing: Resamp
   };
 }
 
-function meanOfDifferences(found: readonly Difference[]): Difference {
+function meanOfDifferences(found: readonly Difference[]) {
   const splits = found.flatMap((one) => one.split ?? []);
   const fixed = found.flatMap((one) => one.onTheseRows ?? []);
   return {

@@ -1,7 +1,8 @@
 // Judged rows of an agent's decisions in, decision equivalence out: a ratio of means, with a joint bootstrap over trajectories.
 
+import type { Interval } from '../core/comparison.js';
 import { domainsOfMean, inTableOrder } from '../core/domains.js';
-import { AGREEMENT, type Equivalence } from '../core/equivalence.js';
+import { AGREEMENT } from '../core/equivalence.js';
 import { groupBy, heldIn } from '../core/groups.js';
 import { randomOf } from '../core/random.js';
 import { type Domain, type JudgedRow, LEAST_CLUSTERS } from '../core/types.js';
@@ -49,6 +50,10 @@ export function equivalenceCard(rows: readonly JudgedRow[], { draws, seed }: Res
   };
 }
 
+export type EquivalenceCard = NonNullable<ReturnType<typeof equivalenceCard>>;
+/** A domain's, or that of all: the means over the rows that have each figure, 0 to 100, and what is made of them. */
+export type Equivalence = ReturnType<typeof equivalenceOf>;
+
 /** Undefined where a figure is missing throughout. */
 function sumsOf(domain: Domain, rows: readonly JudgedRow[]) {
   if (!rows.some(({ measures }) => measures?.[AGREEMENT.predicted] !== undefined)) return undefined;
@@ -80,16 +85,20 @@ function meanOf(means: readonly Means[]): Means {
   return { predicted: mean('predicted'), ceiling: mean('ceiling'), floor: mean('floor') };
 }
 
-function equivalenceOf(parts: readonly Sums[], means: Means, drawn: readonly Means[]): Equivalence {
+/** What is told whatever is found; `gap` is the 95 % interval of ceiling minus floor, absent with fewer than five trajectories. */
+type Told = Means & Readonly<Record<'rows' | 'clusters', number>> & { readonly gap?: Interval };
+
+/** `found` is the equivalence with its interval, absent where all draws say the same and trajectories are few; or why there is none. */
+function equivalenceOf(parts: readonly Sums[], means: Means, drawn: readonly Means[]) {
   const clusters = parts.reduce((sum, part) => sum + part.clusters.length, 0);
-  const told = { ...means, rows: parts.reduce((sum, part) => sum + part.rows, 0), clusters };
-  if (parts.some((part) => part.clusters.length < LEAST_CLUSTERS)) return { ...told, found: 'few' };
+  const told: Told = { ...means, rows: parts.reduce((sum, part) => sum + part.rows, 0), clusters };
+  if (parts.some((part) => part.clusters.length < LEAST_CLUSTERS)) return { ...told, found: 'few' } as const;
   const tail = tailOf(told.clusters, parts.length);
   // Draws that give no number are left out.
   const between = (values: readonly number[]) => percentiles(values.filter(Number.isFinite), tail, 1 - tail);
   const gap = between(drawn.map(({ ceiling, floor }) => ceiling - floor));
-  if (gap === undefined) return { ...told, found: 'few' };
-  if (gap.low < ROUNDING) return { ...told, gap, found: 'does not look' };
+  if (gap === undefined) return { ...told, found: 'few' } as const;
+  if (gap.low < ROUNDING) return { ...told, gap, found: 'does not look' } as const;
   const interval = between(drawn.map(ratioOf));
   const isKnown = interval !== undefined && (interval.high > interval.low || told.clusters >= LEAST_UNIFORM);
   return { ...told, gap, found: { value: ratioOf(means), ...(isKnown ? { interval } : {}) } };

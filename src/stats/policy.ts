@@ -2,7 +2,7 @@
 // and the limits that it can speak of.
 
 import { z } from 'zod';
-import type { Comparison } from '../core/comparison.js';
+import type { Comparison } from './compare.js';
 import type { Cost } from '../core/costs.js';
 import { PROVENANCE, type Provenance, TIERS, type Tier } from '../core/decision.js';
 import { badData } from '../core/errors.js';

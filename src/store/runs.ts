@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { RowSpent, RunCosts, Spending, Spent } from '../core/costs.js';
 import { keyed } from '../core/document.js';
 import { inTableOrder } from '../core/domains.js';
-import type { EquivalenceCard } from '../core/equivalence.js';
+import type { EquivalenceCard } from '../stats/equivalence.js';
 import { UserError } from '../core/errors.js';
 import { isObject } from '../core/json.js';
 import { type Excerpt, isExcerpt } from '../core/judged-row.js';

@@ -1,6 +1,6 @@
 // A run held against another, or against what it has to reach, as a document: the gate's report with the comparison in it, and its page.
 
-import type { Comparison } from '../core/comparison.js';
+import type { Comparison } from '../stats/compare.js';
 import { UserError } from '../core/errors.js';
 import { dimensionName, notesBelow } from '../core/table.js';
 import { DIMENSIONS } from '../core/types.js';

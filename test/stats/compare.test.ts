@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Comparison } from '../../src/core/comparison.js';
+import type { Comparison } from '../../src/stats/compare.js';
 import { DOMAINS, type JudgedRow, type JudgementFailure } from '../../src/core/types.js';
 import type { RunRows } from '../../src/stats/compare.js';
 import { compareRuns } from '../../src/stats/compare.js';

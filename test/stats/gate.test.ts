@@ -1,6 +1,6 @@
 // The gate: which verdict follows from which evidence, and what it says of it.
 import { describe, expect, test } from 'vitest';
-import type { Comparison, Difference, DomainComparison } from '../../src/core/comparison.js';
+import type { Comparison, Difference } from '../../src/stats/compare.js';
 import type { GateDecision } from '../../src/core/decision.js';
 import type { Dimension, JudgedRow, VarianceSplit } from '../../src/core/types.js';
 import { aggregate } from '../../src/stats/aggregate.js';
@@ -9,6 +9,8 @@ import { studentTQuantile } from '../../src/stats/distributions.js';
 import { decide } from '../../src/stats/gate.js';
 import type { Evidence } from '../../src/stats/policy.js';
 import { defaultPolicy, parsePolicy } from '../../src/stats/policy.js';
+
+type DomainComparison = Comparison['domains'][number];
 
 /** A difference with 60 degrees of freedom, so that its interval reaches 2.0003 standard errors; without `se` it has none. */
 function difference(value: number, se?: number, split?: VarianceSplit): Difference {

@@ -1,6 +1,6 @@
 // Comparisons of two runs, made up for tests of how they are told.
 
-import type { Difference } from '../../src/core/comparison.js';
+import type { Difference } from '../../src/stats/compare.js';
 import { DOMAINS } from '../../src/core/types.js';
 import type { ComparisonView } from '../../src/report/comparison.js';
 

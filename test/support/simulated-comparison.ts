@@ -1,7 +1,7 @@
 // Simulated runs compared, for tests of how often intervals and verdicts are right.
 
 import { simulatedPoints, simulateRuns } from '../../bench/simulated-runs.mjs';
-import type { Comparison } from '../../src/core/comparison.js';
+import type { Comparison } from '../../src/stats/compare.js';
 import { compareRuns } from '../../src/stats/compare.js';
 
 /** Two simulated runs, compared without resampling. */

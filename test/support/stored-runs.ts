@@ -1,7 +1,7 @@
 // Runs for tests of the SQLite file.
 
 import type { RunCosts } from '../../src/core/costs.js';
-import type { EquivalenceCard } from '../../src/core/equivalence.js';
+import type { EquivalenceCard } from '../../src/stats/equivalence.js';
 import { UserError } from '../../src/core/errors.js';
 import type { Estimate, ScoreCard } from '../../src/core/types.js';
 import { openSqlite } from '../../src/disk/sqlite.js';

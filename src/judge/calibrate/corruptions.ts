@@ -1,11 +1,12 @@
 // Texts made from the truth. CORRUPTIONS make a graded share of it wrong, and leave the rest byte for byte. REWRITES say it in other words,
 // as another run would, which must cost nothing.
 
+import { createHash } from 'node:crypto';
 import { OPPOSITES } from '../../benchmark/specific-tokens.js';
 import { present } from '../../core/errors.js';
-import { drawn, type Random, shuffled } from '../../core/random.js';
+import { drawn, type Random, randomOf, shuffled } from '../../core/random.js';
 import { type ContentToken, type RuntimeToken, runtimeTokens, type TokenKind, tokensOf } from './tokens.js';
-import { inOrder, type JsonSpan, type Replaced, readJson, type Span, withReplaced } from './units.js';
+import { type JsonSpan, readJson, type Span, withReplaced } from './units.js';
 import { changed, observationOf, type Subject, type Variant } from './variant.js';
 
 export const CORRUPTIONS = {
@@ -161,22 +162,13 @@ export const REWRITES = {
   'rewrite-space': rewrite('white space at the ends of lines', withOtherSpace),
 } satisfies Record<string, Variant>;
 
-function rewrite(help: string, write: (text: string, random: Random) => string): Variant {
+function rewrite(help: string, write: (text: string, random: Random) => string | undefined): Variant {
   return { family: 'rewrite', help, make: ({ sample, random }) => changed(sample, (text) => write(text, random)) };
 }
 
-const FENCED = /^```(?:json)?[ \t]*\n([\s\S]*?)\n```/gm;
-
-/** The text with the members of its objects in another order, their texts unchanged. */
-function withOtherKeys(text: string, random: Random): string {
+/** The text, if it is JSON, with the members of its objects in another order, their texts unchanged. */
+function withOtherKeys(text: string, random: Random): string | undefined {
   const whole = readJson(text, 0, text.length);
-  const nodes =
-    whole !== undefined
-      ? [whole]
-      : Array.from(text.matchAll(FENCED)).flatMap(({ index, 0: fence, 1: inside = '' }) => {
-          const start = index + fence.indexOf('\n') + 1;
-          return readJson(text, start, start + inside.length) ?? [];
-        });
   // Objects with the same keys get the same order, as the records of a list have.
   const orders = new Map<string, readonly number[]>();
   const orderOf = (node: JsonSpan): readonly number[] => {
@@ -202,8 +194,7 @@ function withOtherKeys(text: string, random: Random): string {
     }));
     return withReplaced(text.slice(node.start, node.end), changes);
   };
-  const changes = nodes.map((node) => ({ start: node.start, end: node.end, by: render(node) }));
-  return withReplaced(text, changes);
+  return whole && withReplaced(text, [{ start: whole.start, end: whole.end, by: render(whole) }]);
 }
 
 /** An order in which at least one stands elsewhere. */
@@ -227,44 +218,39 @@ function withOtherSpace(text: string, random: Random): string {
 /** As many digits of a hash as git shows. */
 const SHORTEST_HASH = 7;
 
-/** The text with runtime tokens that stand nowhere in action or history replaced. */
+/** The text with runtime tokens that stand nowhere in action or history replaced, the same token always by the same. */
 function withOtherRuntime({ text, runtime, determined, told }: ReturnType<typeof tokensOf>, random: Random): string {
   const seen = seenIn(told);
   const said = ({ start, end }: Span) => text.slice(start, end);
-  const open = runtime.filter((place) => isRewritable(place.kind, said(place)) && !seen.has(place.kind, said(place)));
+  const open = runtime.filter((place) => !seen.has(place.kind, said(place)));
   const times = movedTimes(text, open, seen.times, random);
+  const salt = random.bits();
   const made = new Map<string, string>();
-  // The longest first: a short hash is the beginning of a long one, and has to stay so.
-  const beginnings = new Map<string, string>();
-  for (const place of open.toSorted((a, b) => said(b).length - said(a).length)) {
-    const { kind } = place;
+  for (const place of open) {
     const token = said(place);
-    if (kind === 'time' || made.has(token)) continue;
-    const longer = kind === 'hash' ? beginnings.get(token.slice(0, SHORTEST_HASH)) : undefined;
-    const other = longer?.startsWith(token) ? made.get(longer)?.slice(0, token.length) : ANOTHER[kind]?.(token, random);
-    if (other === undefined || other === token) continue;
-    made.set(token, other);
-    if (longer === undefined) beginnings.set(token.slice(0, SHORTEST_HASH), token);
+    // A short hash is the beginning of a long one, and has to stay so: both are made from one stream.
+    const name = place.kind === 'hash' ? token.slice(0, SHORTEST_HASH) : token;
+    const own = randomOf(createHash('sha256').update(`${salt} ${name}`).digest().readInt32LE());
+    made.set(token, ANOTHER[place.kind]?.(token, own) ?? token);
   }
-  const places = [...open, ...repeatsOf(text, made, inOrder([...runtime, ...determined]))];
-  const changes = places.flatMap(({ start, end }): Replaced[] => {
-    const by = times.get(start) ?? made.get(text.slice(start, end));
-    return by === undefined ? [] : [{ start, end, by }];
-  });
-  return withReplaced(text, changes);
+  const taken = [...runtime, ...determined];
+  // The same words once more without their pattern, such as a process id in a table.
+  const again = Array.from(text.matchAll(/(?<![\w.])[0-9a-z]{3,}(?![\w.])/g), ({ index: start, 0: run }) => {
+    return { start, end: start + run.length };
+  }).filter((place) => made.has(said(place)) && !taken.some((other) => areAtOnePlace(place, other)));
+  const others = [...open, ...again].map((place) => ({ ...place, by: made.get(said(place)) ?? '' }));
+  return withReplaced(text, [...others.filter(({ start }) => !times.has(start)), ...times.values()]);
+}
+
+function areAtOnePlace(one: Span, other: Span): boolean {
+  return one.start < other.end && other.start < one.end;
 }
 
 /** Another token of the kind and pattern. A date may be what was asked for, and a size mostly follows from what was written: both stay. */
 const ANOTHER: Readonly<Partial<Record<RuntimeToken['kind'], (token: string, random: Random) => string>>> = {
   process: otherDigits,
-  duration(token, random) {
-    if (token.includes('.')) return token.replace(/\.(\d+)/, (part) => otherDigits(part, random));
-    // Within a fifth of what it was, with as many digits.
-    return token.replace(/\d+/, (number) => {
-      const other = String(Math.round(Number(number) * (0.8 + 0.4 * random.uniform())));
-      return other.length === number.length ? other : number;
-    });
-  },
+  // Whole ones may have been asked for.
+  duration: (token, random) => token.replace(/\.(\d+)/, (part) => otherDigits(part, random)),
   hash: (token, random) => {
     const head = /^sha\d+[-:=]/.exec(token)?.[0] ?? '';
     return head + alike(token.slice(head.length), random);
@@ -282,19 +268,13 @@ const ANOTHER: Readonly<Partial<Record<RuntimeToken['kind'], (token: string, ran
     ),
 };
 
-/** Durations in whole seconds stay. */
-function isRewritable(kind: RuntimeToken['kind'], token: string): boolean {
-  if (kind === 'duration') return /\d\.\d|\d\d ?ms/.test(token);
-  return kind === 'time' || kind in ANOTHER;
-}
-
 /** What was told, by what can be recognised again: whole tokens, runs of letters and digits, and the first digits of hashes. */
 function seenIn(told: readonly string[]): { has(kind: RuntimeToken['kind'], token: string): boolean; times: string[] } {
   const runs = new Set<string>();
   const beginnings = new Set<string>();
   const times: string[] = [];
   for (const text of told) {
-    for (const [run] of text.matchAll(/[0-9A-Za-z]+(?:\.\d+)?/g)) {
+    for (const [run] of text.matchAll(RUN)) {
       runs.add(run);
       if (/^[0-9a-f]{7}/.test(run)) beginnings.add(run.slice(0, SHORTEST_HASH));
     }
@@ -306,26 +286,15 @@ function seenIn(told: readonly string[]): { has(kind: RuntimeToken['kind'], toke
   return {
     times,
     has(kind, token) {
-      if (runs.has(token)) return true;
-      if (kind === 'hash' || kind === 'uuid') return beginnings.has(token.slice(0, SHORTEST_HASH));
-      if (kind === 'time') return false;
-      if (kind === 'duration') return runs.has(/\d+(?:\.\d+)?/.exec(token)?.[0] ?? '');
-      return (token.match(/[0-9A-Za-z]+/g) ?? []).filter((run) => /\d/.test(run)).some((run) => runs.has(run));
+      if (runs.has(token) || beginnings.has(token.slice(0, SHORTEST_HASH))) return true;
+      const numbered = (token.match(RUN) ?? []).filter((run) => /\d/.test(run));
+      return kind !== 'time' && numbered.some((run) => runs.has(run));
     },
   };
 }
 
-/** Where the same words stand once more without their pattern, such as a process id in a table; `taken` is in order. */
-function repeatsOf(text: string, made: ReadonlyMap<string, string>, taken: readonly Span[]): RuntimeToken[] {
-  const found: RuntimeToken[] = [];
-  let next = 0;
-  for (const { index: start, 0: run } of made.size === 0 ? [] : text.matchAll(/(?<![\w.])[0-9a-z]{3,}(?![\w.])/g)) {
-    const end = start + run.length;
-    while (next < taken.length && (taken[next]?.end ?? 0) <= start) next++;
-    if (made.has(run) && (taken[next]?.start ?? Infinity) >= end) found.push({ kind: 'process', start, end });
-  }
-  return found;
-}
+/** A word or a number. */
+const RUN = /[0-9A-Za-z]+(?:\.\d+)?/g;
 
 /** Each digit another digit, each letter another letter of its case; of lower case no further than f where all are hexadecimal. */
 function alike(text: string, random: Random): string {
@@ -341,52 +310,34 @@ const DAY = 86_400;
 /** Times move by less than this, so that what else says how late it is still holds. */
 const MOST_SECONDS = 600;
 
-/** How the times that move are written, by their places: all move by the same. */
+/** The times that move, by their places, as they are then written: all later by the same, none past one that was told, nor past midnight. */
 function movedTimes(text: string, open: readonly RuntimeToken[], told: readonly string[], random: Random) {
   const moving = open.flatMap(({ kind, start, end }) => {
-    const time = timeOfDay(text.slice(start, end));
+    const seconds = kind === 'time' ? secondsOf(text.slice(start, end)) : undefined;
     // Halves of days stay.
-    if (kind !== 'time' || time === undefined || /^ ?[AaPp]\.?[Mm]\b/.test(text.slice(end, end + 5))) return [];
-    // A time without seconds may be an appointment: it is one of a run's where a file of a listing has it.
-    const isListed = /[A-Z][a-z]{2} +\d{1,2} +$/.test(text.slice(Math.max(0, start - 10), start));
-    return time.hasSeconds || isListed ? [{ start, ...time }] : [];
+    const isHalf = /^ ?[AaPp]\.?[Mm]\b/.test(text.slice(end, end + 5));
+    return seconds === undefined || isHalf ? [] : [{ start, end, seconds }];
   });
-  const step = moving.every(({ hasSeconds }) => hasSeconds) ? 1 : 60;
-  const ascending = (seconds: number[]) => seconds.sort((a, b) => a - b);
-  const moved = ascending(moving.map(({ seconds }) => seconds));
-  const by = shiftOf(moved, ascending(told.flatMap((token) => timeOfDay(token)?.seconds ?? [])), step, random);
-  return new Map(by === undefined ? [] : moving.map(({ start, later }) => [start, later(by)]));
-}
-
-function timeOfDay(token: string) {
-  const [whole, hour = '', minute, second, fraction = ''] =
-    /^(\d{1,2}):(\d\d)(?::(\d\d))?([.,]\d+)?$/.exec(token) ?? [];
-  if (whole === undefined) return undefined;
-  const seconds = Number(hour) * 3600 + Number(minute) * 60 + Number(second ?? 0);
-  const digits = (value: number, count: number) => String(Math.floor(value)).padStart(count, '0');
-  return {
-    seconds,
-    hasSeconds: second !== undefined,
-    /** The same pattern with as many digits, save an hour that gains or loses one. */
-    later(by: number): string {
-      const moved = seconds + by;
-      const tail = second === undefined ? '' : `:${digits(moved % 60, 2)}`;
-      return `${digits(moved / 3600, hour.length)}:${digits((moved / 60) % 60, 2)}${tail}${fraction}`;
-    },
-  };
-}
-
-/** Seconds, not 0, that take no time past another one's that stays, nor past midnight; undefined where there are none. Times are in order. */
-function shiftOf(moved: readonly number[], fixed: readonly number[], step: number, random: Random): number | undefined {
-  let [lowest, highest, next] = [-MOST_SECONDS, MOST_SECONDS, 0];
-  for (const time of moved) {
-    while ((fixed[next] ?? DAY) < time) next++;
-    lowest = Math.max(lowest, (fixed[next - 1] ?? -step) + step - time);
-    highest = Math.min(highest, (fixed[next] ?? DAY - 1 + step) - step - time);
+  let room = MOST_SECONDS;
+  for (const fixed of new Set([DAY, ...told.flatMap((token) => secondsOf(token) ?? [])])) {
+    for (const { seconds } of moving) if (fixed > seconds) room = Math.min(room, fixed - seconds - 1);
   }
-  const [from, to] = [Math.ceil(lowest / step), Math.floor(highest / step)];
-  const choices = Math.max(0, -from) + Math.max(0, to);
-  if (moved.length === 0 || from > 0 || to < 0 || choices === 0) return undefined;
-  const choice = from + Math.floor(random.uniform() * choices);
-  return (choice >= 0 ? choice + 1 : choice) * step;
+  const by = Math.ceil(random.uniform() * room);
+  return new Map(
+    moving.map(({ start, end, seconds }) => [start, { start, end, by: later(text.slice(start, end), seconds + by) }]),
+  );
+}
+
+/** Undefined for a time without seconds: it may be an appointment. */
+function secondsOf(token: string): number | undefined {
+  const [, hour, minute, second] = /^(\d{1,2}):(\d\d):(\d\d)(?:[.,]\d+)?$/.exec(token) ?? [];
+  return hour === undefined ? undefined : Number(hour) * 3600 + Number(minute) * 60 + Number(second);
+}
+
+/** The time in the token's pattern with as many digits, save an hour that gains one. */
+function later(token: string, seconds: number): string {
+  const parts = [seconds / 3600, (seconds / 60) % 60, seconds % 60];
+  return token.replace(/\d+:\d+:\d+/, (clock) =>
+    clock.replace(/\d+/g, (digits) => String(Math.floor(present(parts.shift()))).padStart(digits.length, '0')),
+  );
 }

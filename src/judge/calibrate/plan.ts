@@ -32,12 +32,8 @@ type PlanChoice = Readonly<Record<'seed' | 'maxCalls' | 'judgeRepeats' | 'trajec
   readonly variants: readonly string[];
 };
 
-/**
- * Of a trajectory's rows, so many are looked at to take first the one to which most variants apply, and no further one once they hold
- * so many bytes: looking takes time with the length of a row, and a long one has what most variants need.
- */
+/** Of a trajectory's rows, so many are looked at, to take first the one to which most variants apply. */
 const ROWS_LOOKED_AT = 3;
-const BYTES_LOOKED_AT = 200_000;
 
 /**
  * The judgements in the order of asking: those of a row follow one another, then come the trajectory's next rows, so that prefix caches
@@ -96,10 +92,7 @@ async function* inTurn(members: readonly RowRef[], predictions: MadePredictions,
   while (trajectories.some((own) => own.length > 0)) {
     for (const own of trajectories) {
       let best: { readonly row: RowRef; readonly jobs: CalibrationJob[] } | undefined;
-      let bytes = 0;
       for (const row of own.slice(0, ROWS_LOOKED_AT)) {
-        if (bytes >= BYTES_LOOKED_AT) break;
-        bytes += row.length;
         const jobs = looked.get(row) ?? (await jobsOf(row, predictions, choice));
         looked.set(row, jobs);
         if (best === undefined || jobs.length > best.jobs.length) best = { row, jobs };
@@ -161,32 +154,23 @@ export function planLines(jobs: readonly CalibrationJob[]): string[] {
 
 export type MadePredictions = ReturnType<typeof openMadePredictions>;
 
-/**
- * Variants of a row follow one another, but judges answer about many rows at once. Rows of so many bytes are held, so that each is read,
- * and what determines it is found, once and not with every judgement.
- */
-const BYTES_HELD = 8_000_000;
+/** Variants of a row follow one another: what was read last is held, and with it what was found of its tokens. */
+const ROWS_HELD = 16;
 
 /** The same seed gives the same predictions of the same rows, whatever else is chosen. */
 export function openMadePredictions(dataset: Dataset, seed: number) {
   const donors = donorsOf(dataset.rows);
-  const held = new Map<RowRef, { readonly bytes: number; readonly samples: Promise<(Sample | undefined)[]> }>();
-  let bytes = 0;
+  const held = new Map<RowRef, Promise<(Sample | undefined)[]>>();
   const samplesOf = (row: RowRef) => {
     const donor = donors(row);
-    const found = held.get(row) ?? {
-      bytes: row.length + (donor ?? row).length,
-      samples: Promise.all([dataset.readSample(row), donor && dataset.readSample(donor)]),
-    };
+    const samples =
+      held.get(row) ?? Promise.all([dataset.readSample(row), donor && dataset.readSample(donor)]);
     // The row used last stands last.
-    bytes += held.delete(row) ? 0 : found.bytes;
-    held.set(row, found);
-    for (const [oldest, { bytes: freed }] of held) {
-      if (bytes <= BYTES_HELD || oldest === row) break;
-      held.delete(oldest);
-      bytes -= freed;
-    }
-    return found.samples;
+    held.delete(row);
+    held.set(row, samples);
+    const [oldest] = held.keys();
+    if (held.size > ROWS_HELD && oldest !== undefined) held.delete(oldest);
+    return samples;
   };
   return {
     /** What a world model would have replied, and to which row; undefined where the row has nothing that the variant could be made of. */
