@@ -16,7 +16,7 @@ import {
   calibrationIdentity,
   calibrationStage,
 } from '../judge/calibrate/calibrating.js';
-import { openMadePredictions, planLines, planOf, takesCall } from '../judge/calibrate/plan.js';
+import { openMadePredictions, planLine, planOf, takesCall } from '../judge/calibrate/plan.js';
 import { chosenVariants } from '../judge/calibrate/variants.js';
 import { MODES } from '../judge/modes.js';
 import { openMode } from '../judge/opening.js';
@@ -109,7 +109,7 @@ async function runCalibrate(settings: CalibrateSettings, io: Io, shown: ShownSet
       return withRun({ ...runOptions(settings, io), ...kind, identity, pricing: asked.pricing }, async (run) => {
         const stage = calibrationStage(work, run);
         if (!settings.dryRun) {
-          if (!settings.quiet) io.stderr.write(`${planLines(jobs).join('\n')}\n\n`);
+          if (!settings.quiet) io.stderr.write(`${planLine(jobs)}\n\n`);
           await showBill(stage);
         }
         return billOrAsk(stage, (result) => tell(work, run.outputPath, result));

@@ -1,6 +1,5 @@
 // awb compare: how a run differs from another on the rows of both, and how sure that is.
 
-import type { MovedRow } from '../stats/compare.js';
 import { PROVENANCE } from '../core/decision.js';
 import { EXIT, heedStop } from '../core/errors.js';
 import { keysOf } from '../core/groups.js';
@@ -22,6 +21,7 @@ import { readPair } from '../results/find.js';
 import { deliver, formatOf } from '../results/output.js';
 import { type Pair, type ReadRun, warningsOn } from '../results/read-run.js';
 import { defineCommand, EXPLAIN, option, under } from '../settings/command.js';
+import type { MovedRow } from '../stats/compare.js';
 import { compareRuns } from '../stats/compare.js';
 
 export const command = defineCommand({

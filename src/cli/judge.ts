@@ -58,7 +58,7 @@ async function runJudge(settings: JudgeSettings, io: Io, shown: ShownSettings): 
   requireJudge(mode, settings);
   const path = predictionsFileOf(settings.predictions, io);
   const rival = settings.reference === undefined ? undefined : predictionsFileOf(settings.reference, io);
-  const method = await openJudging(mode, settings, { predictions: path, reference: rival }, io);
+  const method = await openJudging(mode, settings, rival, io);
   const opened: { close(): Promise<unknown> }[] = [];
   const keep = <T extends { close(): Promise<unknown> }>(one: T): T => {
     opened.unshift(one);

@@ -96,8 +96,6 @@ export type GateLevel = Decision['level'];
 export interface GateDecision extends Decision {
   /** Those that brought the verdict first, then by impact. */
   readonly rules: readonly RuleResult[];
-  /** What the conditions that hold come to, in the order in which the gate asks for them. */
-  readonly kept: readonly string[];
 }
 
 /** What came of a rule, with every text that is shown of it: who lays it out needs to know no rule. */
@@ -112,15 +110,11 @@ interface Result extends SourceOf<z.infer<typeof RULE>> {
 export interface ConditionResult extends Result {
   readonly isCondition: true;
   readonly verdict: 'GO' | 'INCOMPLETE';
-  /** What a reader is told where it holds; results with one text are told once. Absent where it passes without being known to hold. */
-  readonly kept?: string | undefined;
 }
 
 /** Of a rule on a figure that has to be at least so much, or at most its limit. */
 export interface BoundResult extends Result {
   readonly isCondition: false;
-  /** What it is called where its figures stand beside it, such as `Web` or `Overall floor`. */
-  readonly label: string;
   /** The figures as a table shows them, `change` of a rule on a difference; absent where there are none. */
   readonly shown: Readonly<Partial<Record<'base' | 'candidate' | 'change' | 'interval' | 'bound', string | undefined>>>;
 }

@@ -241,40 +241,38 @@ export interface Estimate {
   readonly high?: number;
 }
 
-/** What the variance (SE²) of an estimate is made of, in its unit squared. */
-export interface VarianceSplit {
-  /** The choice of rows and trajectories, which repeats cannot shrink; with generation in it where a run generated nothing twice. */
-  readonly row: number;
-  /**
-   * Sampling of the world model, and of the judge, too, where `judge` is absent: every prediction is judged anew. Absent where a run
-   * has no repeats.
-   */
-  readonly generation?: number;
-  /** Sampling of the judge, as the judgements of one prediction differ. Absent where a run judged nothing twice. */
-  readonly judge?: number;
-  /** Sampling of both, if every row had one repeat in each run, judged as often as now: n repeats leave the nth part of it. */
-  readonly perRepeat?: number;
-}
+/**
+ * What the variance (SE²) of an estimate is made of, in its unit squared. `row`: the choice of rows and trajectories, which repeats cannot
+ * shrink; with generation in it where a run generated nothing twice. `generation`: sampling of the world model, and of the judge, too,
+ * where `judge` is absent: every prediction is judged anew; absent where a run has no repeats. `judge`: sampling of the judge, as the
+ * judgements of one prediction differ; absent where a run judged nothing twice. `perRepeat`: sampling of both, if every row had one repeat
+ * in each run, judged as often as now: n repeats leave the nth part of it.
+ */
+export type VarianceSplit = Readonly<
+  Record<'row', number> & Partial<Record<'generation' | 'judge' | 'perRepeat', number>>
+>;
 
 /** Scores of the five dimensions and of their mean (`total`); one that no row counts for is absent. */
 export type ScoreSet = Readonly<Partial<Record<Dimension | 'total', Estimate>>>;
 
-/** Counts are of rows times repeats: of predictions, however often each was judged. */
-export interface DomainScore {
+type Tally = Readonly<Record<string, number>>;
+
+/**
+ * Counts are of rows times repeats: of predictions, however often each was judged. `chosen`: those that the run chose, the denominator of
+ * coverage. `valid`: with `failed` exactly 0, as the official script counts; in a file of measures alone, those that were measured.
+ * `failed`: those in the file that are not valid. `coverage`: the share of the chosen that have a rating (or measures) or a model-caused
+ * failure, 0 to 1.
+ */
+type CardCounts = Readonly<Record<'chosen' | 'valid' | 'failed' | 'coverage', number>>;
+
+export interface DomainScore extends CardCounts {
   readonly domain: Domain;
-  /** Rows (times repeats) that the run chose: the denominator of coverage. */
-  readonly chosen: number;
-  /** Rows with `failed` exactly 0, as the official script counts; in a file of measures alone, the rows that were measured. */
-  readonly valid: number;
-  /** Rows in the file that are not valid. */
-  readonly failed: number;
   /**
    * Failures by class; rows chosen but not in the file under `not-judged`, failures without a class under `unstated`, valid
    * rows without a rating under `not-rated`.
    */
-  readonly failures: Readonly<Record<string, number>>;
-  /** Share of chosen rows that have a rating (or measures) or a model-caused failure, 0 to 1. */
-  readonly coverage: number;
+  readonly failures: Tally;
+  readonly flags: Tally;
   /** Official counting: mean over valid rows whose value is not 0. */
   readonly scores: ScoreSet;
   /** The same with model-caused failures at rating 1. */
@@ -283,30 +281,22 @@ export interface DomainScore {
   readonly variance?: VarianceSplit;
   /** Text measures, each 0-100 as they are. */
   readonly measures: Readonly<Record<string, Estimate>>;
-  readonly flags: Readonly<Record<string, number>>;
 }
 
-/** What `score` prints, stores and hands on. */
-export interface ScoreCard {
+/**
+ * What `score` prints, stores and hands on. `overall` is the unweighted mean of the domains' scores: the published Overall when all seven
+ * are there, else a macro mean of `macroOf` domains; `overallMicro` is the mean over samples, as the official script prints.
+ */
+export interface ScoreCard
+  extends CardCounts,
+    Readonly<Record<'overall' | 'overallMicro' | 'overallWithFailures', ScoreSet>> {
   readonly domains: readonly DomainScore[];
-  /**
-   * Unweighted mean of the domains' scores: the published Overall when all seven are there, else a macro mean of `macroOf`
-   * domains.
-   */
-  readonly overall: ScoreSet;
   readonly macroOf: number;
-  /** Mean over samples, as the official script prints. */
-  readonly overallMicro: ScoreSet;
-  readonly overallWithFailures: ScoreSet;
-  /** What the variance of the total among these is made of; absent where a domain has none. */
+  /** What the variance of the total with failures is made of; absent where a domain has none. */
   readonly variance?: VarianceSplit;
-  readonly overallMeasures: Readonly<Record<string, Estimate>>;
-  readonly chosen: number;
-  readonly valid: number;
-  readonly failed: number;
-  readonly coverage: number;
+  readonly overallMeasures: DomainScore['measures'];
   /** Where predictions were judged several times: their judgements, and those of them that failed, by class. */
-  readonly judgements?: { readonly count: number; readonly failures: Readonly<Record<string, number>> };
+  readonly judgements?: { readonly count: number; readonly failures: Tally };
 }
 
 /** A unit of work for a backend. Jobs of one group share a prompt prefix, so they go to one endpoint. */

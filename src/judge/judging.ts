@@ -354,6 +354,7 @@ function told(
     // Null where nothing can be concluded.
     drifted: (shift && hasDrifted(shift)) ?? null,
   };
+  const { smallest_shift: least } = document;
   const lines = [
     `recheck of ${judged}: ${counts.ok} of ${counts.chosen} rows judged again${counts.failed > 0 ? `, ${counts.failed} failed` : ''}`,
     `judge before: ${printable(before ?? 'not reported')}; now: ${printable(now ?? 'not reported')}`,
@@ -361,17 +362,16 @@ function told(
   if (shift !== undefined) {
     const over = `${counted(shift.rows, 'row')} in ${counted(shift.clusters, 'trajectory', 'trajectories')}`;
     const interval = intervalText(shift, signed);
-    const sureness = interval === undefined ? `${over}: no interval` : `95 % interval ${interval}, ${over}`;
+    const sureness = interval === undefined ? 'no interval' : `95 % interval ${interval}`;
     lines.push(
-      `shift of the total: ${signed(shift.value)} points (${isUniform(shift) ? `the same for each of ${over}` : sureness})`,
+      `shift of the total: ${signed(shift.value)} points (${sureness}, ${over})`,
       CONCLUSIONS[`${document.drifted}`],
       `the judge's own noise: a judgement has a standard deviation of ${twoDecimals(document.judge_sd ?? 0)} points`,
-    );
-  }
-  const { smallest_shift: least } = document;
-  if (least !== null) {
-    lines.push(
-      `a shift of ${twoDecimals(least)} points is the smallest that these rows would have shown, with 80 % power`,
+      ...(least === null
+        ? []
+        : [
+            `a shift of ${twoDecimals(least)} points is the smallest that these rows would have shown, with 80 % power`,
+          ]),
     );
   }
   if (output !== undefined) lines.push(`written: ${output.file}`);

@@ -1,8 +1,8 @@
 // awb judge opened: its options; a mode and its predictions as the flags say, with rubrics, prompts and the form of replies; what a judge is
 // shown of each prediction: the recorded history or a rollout's simulated one, and what stands beside it.
 
-import { createHash } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
+import { donorsOf } from '../benchmark/baselines.js';
 import { officialRubrics } from '../benchmark/hub/official-rubrics.js';
 import {
   openRolloutTurns,
@@ -12,7 +12,7 @@ import {
 } from '../benchmark/predictions.js';
 import { loadRubricPack } from '../benchmark/rubric-pack.js';
 import { badData, inputMissing, UserError } from '../core/errors.js';
-import { groupBy, keysOf } from '../core/groups.js';
+import { keysOf } from '../core/groups.js';
 import { MOST_JUDGEMENTS } from '../core/judgement.js';
 import { counted } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
@@ -101,26 +101,21 @@ type InstrumentSettings = Pick<JudgeSettings, 'rubrics' | 'verdicts' | 'verdictS
 
 /**
  * The mode of a judging.
- * @param files the predictions, and those of --reference
+ * @param reference the file of --reference
  * @throws UserError (2) for flags that go against one another; what opening rubrics and prompts throws
  */
 export async function openJudging(
   mode: Mode,
   settings: JudgeSettings,
-  files: { readonly predictions: string; readonly reference: string | undefined },
+  reference: string | undefined,
   io: Io,
 ): Promise<Method> {
   const { domainPrompts, judgeSees, ids, recheck } = settings;
-  const { predictions, reference } = files;
   const comparesFiles = mode.beside === 'prediction';
   const name = `--mode ${settings.mode}`;
   refuseIf(
     recheck !== undefined && ids.length > 0,
     '--recheck draws its rows itself, and --ids names some; to have these judged once more, leave --recheck out and name a new --output-dir',
-  );
-  refuseIf(
-    comparesFiles && reference === predictions,
-    '--reference names the very file of --predictions; name the predictions of another world model',
   );
   const ofOneMode = [
     ['--reference', 'reference', reference !== undefined && !comparesFiles],
@@ -275,31 +270,16 @@ function missing(reason: string): Beside {
   return { text: '', failure: { class: 'absent', reason } };
 }
 
-/** How many other rows are looked at for a truth that is another one. */
-const MOST_LOOKS = 8;
-
-/** Each prediction beside the truth of another row of its domain, chosen by the row's key: of another trajectory where there is one. */
+/** Each prediction beside the truth of another row of its domain: of another trajectory where there is one. */
 function truthsBeside(file: PredictionFile): JudgedPredictions['read'] {
-  const domains = groupBy(file.refs, ({ domain }) => domain);
+  const donors = donorsOf(file.refs);
   return async (ref) => {
     const row = await file.read(ref);
-    const truth = groundTruthOf(row.sample);
-    for (const other of othersOf(ref, domains.get(ref.domain) ?? [])) {
-      const text = groundTruthOf((await file.read(other)).sample);
-      if (text !== truth) return { ...row, beside: { text } };
-    }
-    return { ...row, beside: missing('the file holds no other truth of this domain') };
+    const donor = donors(ref);
+    const text = donor && groundTruthOf((await file.read(donor)).sample);
+    const isOther = text !== undefined && text !== groundTruthOf(row.sample);
+    return { ...row, beside: isOther ? { text } : missing('the row beside it has no other truth') };
   };
-}
-
-/** The rows that are looked at in turn: some of other trajectories before some of the same. */
-function othersOf({ key, trajectory }: PredictionRef, refs: readonly PredictionRef[]): PredictionRef[] {
-  const start = createHash('sha256').update(`known pair ${key}`).digest().readUInt32BE(0) % refs.length;
-  const others = [...refs.slice(start), ...refs.slice(0, start)]
-    .slice(0, MOST_LOOKS)
-    .filter((other) => other.key !== key);
-  const isFar = (other: PredictionRef) => other.trajectory !== trajectory;
-  return [...others.filter(isFar), ...others.filter((other) => !isFar(other))];
 }
 
 /**

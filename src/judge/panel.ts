@@ -18,7 +18,7 @@ import { JUDGEMENT_KEYS, judgementMembers, remarksIn } from '../core/judged-row.
 import { isUnasked, type JudgementRecord, type NoJudgement, rated, unrated } from '../core/judgement.js';
 import { countedRating, isModelCaused, isRated, ratingToPoints } from '../core/points.js';
 import { readPredictionRow } from '../core/prediction.js';
-import { counted, printable, shownPath } from '../core/printable.js';
+import { printable, shownPath } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
 import { DIMENSIONS, type Flag, type Io, type JudgedRow, type Measures, type Ratings } from '../core/types.js';
 import { writeLines } from '../disk/files.js';
@@ -88,10 +88,8 @@ async function readMember(path: string, io: Io) {
     );
   }
   const made = madeWith(manifest);
-  const isPanel = manifest.identity.members !== undefined;
-  if (isPanel || !ratesDimensions(made.mode)) {
-    const what = isPanel ? 'is a panel itself' : `comes from --mode ${made.mode}, which rates no dimension`;
-    throw badData(`${shown} ${what}; a panel joins ordinary judgings by rubrics`);
+  if (manifest.identity.members !== undefined || !ratesDimensions(made.mode)) {
+    throw badData(`${shown} is no ordinary judging by rubrics (its mode is ${made.mode}); a panel joins these alone`);
   }
   const predictions = groupBy(placed, ({ row }) => rowId(row.key, row.repeat));
   /** Which judging it is, wherever its file lies. */
@@ -110,30 +108,20 @@ function requireAlike(first: Member, other: Member): void {
       run: isObject(identity.predictions) ? identity.predictions.run : undefined,
     },
   });
-  const fields = differencesOf(shared(first), shared(other), [`in ${first.shown}`, `in ${other.shown}`]);
-  const [faults, remedy] =
-    fields.length > 0
-      ? [fields, 'Judge the same predictions under the same rubrics by every judge.']
-      : [changedRows(first, other), 'Give the awb judge command of the older file again: it judges what has changed.'];
+  const changed = Array.from(first.predictions, ([id, [own]]) => ({ own, theirs: other.predictions.get(id)?.[0] }));
+  const rows = changed.flatMap(({ own, theirs }) =>
+    theirs === undefined || own.stamp === theirs.stamp
+      ? []
+      : [`the prediction of ${first.shown}:${own.line} is another one than that of ${other.shown}:${theirs.line}`],
+  );
+  const faults = [
+    ...differencesOf(shared(first), shared(other), [`in ${first.shown}`, `in ${other.shown}`]),
+    ...rows.slice(0, 1),
+  ];
   if (faults.length === 0) return;
   const what = 'a panel joins judgings of the same predictions under the same rubrics, and these are not:';
+  const remedy = 'Give the awb judge commands again, with one and the same --predictions and --rubrics.';
   throw identityDiffers([what, ...faults.map((line) => `  ${line}`), remedy].join('\n'));
-}
-
-/** The first row that holds another prediction in each file, and how many do; empty where none does. */
-function changedRows(first: Member, other: Member): string[] {
-  const both = [...first.predictions].flatMap(([id, [own]]) => {
-    const [theirs] = other.predictions.get(id) ?? [];
-    return theirs === undefined ? [] : [{ own, theirs }];
-  });
-  if (both.length === 0) return [`${first.shown} and ${other.shown} have no prediction in common`];
-  const changed = both.filter(({ own, theirs }) => own.stamp !== theirs.stamp);
-  const [one] = changed;
-  if (one === undefined) return [];
-  const count = `the first of ${counted(changed.length, 'such row')}`;
-  return [
-    `the prediction of ${first.shown}:${one.own.line} is another one than that of ${other.shown}:${one.theirs.line}, ${count}`,
-  ];
 }
 
 /** What one judge gave one prediction, as the panel's row shows it. */

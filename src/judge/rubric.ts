@@ -3,7 +3,7 @@
 import { previousState } from '../benchmark/baselines.js';
 import { invitesConfusion } from '../benchmark/suspicion.js';
 import { equalRuns } from '../core/edits.js';
-import { badData, EXIT, UserError } from '../core/errors.js';
+import { badData, EXIT, present, UserError } from '../core/errors.js';
 import { FACTS_VERSION } from '../core/facts.js';
 import { FACTS_RECALL, QUOTES_FOUND, rated, unrated } from '../core/judgement.js';
 import { counted, escaped } from '../core/printable.js';
@@ -118,15 +118,10 @@ function messageVersions(pack: RubricPack) {
  * With an official pack both are byte for byte what eval/eval.py of QwenLM/Qwen-AgentWorld (cd0aa83) sends.
  * With any other pack the material is framed so that nothing inside it can pass for its frame, and the rows of a trajectory share
  * their messages up to the end of the shorter row's history.
- * @throws UserError where the pack has no prompt for the sample's domain.
  */
 export function buildJudgeMessages(pack: RubricPack, sample: Sample, prediction: string): ChatMessage[] {
-  const system = pack.systemPrompt(sample.domain);
-  if (system === undefined) {
-    throw new UserError(
-      `rubric pack ${pack.name} has no prompt for the domain "${sample.domain}"; it has ${pack.domains.join(', ')}`,
-    );
-  }
+  // Domains without a prompt were refused.
+  const system = present(pack.systemPrompt(sample.domain));
   const shown = readCase(pack, sample, prediction);
   const slots = pack.official ? officialSlots(shown) : framedSlots(pack, shown, sample);
   return [
@@ -206,9 +201,6 @@ type Span = Readonly<Record<'start' | 'end', number>>;
 /** The longest excerpt, in UTF-16 units. */
 const TOLD_LENGTH = 6_000;
 
-/** Opening braces in front of a tool's name that are tried as the start of its schema, and how long a schema may be. */
-const MOST_BRACES = 40;
-const LONGEST_SCHEMA = 30_000;
 /** Places of names that are looked at: so the time stays bounded, whatever the text is. */
 const MOST_PLACES = 20;
 const LEFT_OUT = (count: number) => `\n[... ${count} characters left out ...]`;
@@ -221,24 +213,18 @@ const NOTICE_LENGTH = LEFT_OUT(Number.MAX_SAFE_INTEGER).length;
  */
 export function toldExcerpt(systemPrompt: string, action: string): string {
   if (systemPrompt.length <= TOLD_LENGTH) return systemPrompt;
-  const room = TOLD_LENGTH - NOTICE_LENGTH;
   const schemas = namedSchemas(systemPrompt, action);
   const first = schemas.map(({ start, end }) => systemPrompt.slice(start, end)).join('\n');
-  if (first.length >= room) {
-    const kept = wholeLines(first, room);
-    return `${kept}${LEFT_OUT(systemPrompt.length - kept.length)}`;
-  }
   const rest = schemas
     .toSorted((a, b) => b.start - a.start)
     .reduce((text, { start, end }) => text.slice(0, start) + text.slice(end), systemPrompt);
-  const before = first === '' ? '' : `${first}\n\n`;
-  const head = wholeLines(rest, Math.max(0, room - before.length));
-  return `${before}${head}${LEFT_OUT(rest.length - head.length)}`;
+  const whole = first === '' ? rest : `${first}\n\n${rest}`;
+  const head = wholeLines(whole, TOLD_LENGTH - NOTICE_LENGTH);
+  return `${head}${LEFT_OUT(whole.length - head.length)}`;
 }
 
 /** As many lines of the text as have room; of a first line that is too long, as much as has. */
 function wholeLines(text: string, room: number): string {
-  if (text.length <= room) return text;
   const end = text.lastIndexOf('\n', room);
   return end > 0 ? text.slice(0, end) : startOf(text, room);
 }
@@ -252,45 +238,34 @@ const NAME = /"name"\s*:\s*"([^"\\]{1,200})"/g;
 
 /** Where the JSON objects stand that describe a tool which the action names, in the order in which the action names them. */
 function namedSchemas(systemPrompt: string, action: string): Span[] {
+  const objects = objectsIn(systemPrompt);
   const found: { readonly span: Span; readonly at: number }[] = [];
   let places = 0;
-  for (const match of systemPrompt.matchAll(NAME)) {
-    const at = placeOfName(action, match[1] ?? '');
+  for (const { index, 1: name = '' } of systemPrompt.matchAll(NAME)) {
+    const at = placeOfName(action, name);
     if (at === -1) continue;
     if (++places > MOST_PLACES) break;
-    const span = objectAround(systemPrompt, match.index);
+    // An object ends before those that it stands in.
+    const span = objects.find(({ start, end }) => start < index && index < end);
     const isNew = span !== undefined && !found.some(({ span: { start, end } }) => span.start < end && start < span.end);
     if (isNew) found.push({ span, at });
   }
   return found.sort((a, b) => a.at - b.at || a.span.start - b.span.start).map(({ span }) => span);
 }
 
+/** What stands between braces that match, by where it ends; braces within strings do not count, and no string goes beyond its line. */
+function objectsIn(text: string): Span[] {
+  const open: number[] = [];
+  return Array.from(text.matchAll(/"(?:[^"\\\n]|\\.)*"|[{}]/g)).flatMap(({ index, 0: token }) => {
+    if (token === '{') open.push(index);
+    const start = token === '}' ? open.pop() : undefined;
+    return start === undefined ? [] : [{ start, end: index + 1 }];
+  });
+}
+
 /** Where the action holds the name as a word of its own; -1 where it does not. */
 function placeOfName(action: string, name: string): number {
   return action.search(new RegExp(`(?<![\\p{L}\\p{N}_-])${escaped(name)}(?![\\p{L}\\p{N}_-])`, 'u'));
-}
-
-/** The smallest JSON object around a place. */
-function objectAround(text: string, place: number): Span | undefined {
-  let start = text.lastIndexOf('{', place);
-  for (let tried = 0; start !== -1 && tried < MOST_BRACES; tried++) {
-    const end = objectEnd(text.slice(start, start + LONGEST_SCHEMA));
-    if (end !== undefined && start + end > place) return { start, end: start + end };
-    start = start === 0 ? -1 : text.lastIndexOf('{', start - 1);
-  }
-  return undefined;
-}
-
-/** Where the object ends (exclusive) that a text begins with, braces within strings not counted; undefined where it never does. */
-function objectEnd(text: string): number | undefined {
-  let depth = 0;
-  for (const { index, 0: token } of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|["{}]/gs)) {
-    // A string that never ends.
-    if (token === '"') return undefined;
-    if (token === '{') depth++;
-    if (token === '}' && --depth === 0) return index + 1;
-  }
-  return undefined;
 }
 
 /** UTF-16 units that the lines of one section may take, and one line of them. */

@@ -10,15 +10,14 @@ import { DIMENSIONS, type Ratings, type Verdict } from '../core/types.js';
 import { MARK_LENGTH, markedBlocks, soleBlock } from './answer-mark.js';
 import { unreadable } from './mode.js';
 
-// JSON as Python's json reads it, and values as Python reads them from texts and prints them: what the official reading of verdicts rests
-// on.
+// JSON as Python's json reads it, and values as Python reads them from texts: what the official reading of verdicts rests on.
 
 /** Python 3.11 refuses deeper nesting and longer integers; the official script calls such a reply unreadable. */
 const MAX_DEPTH = 992;
 const MAX_DIGITS = 4300;
 
-/** Integers are bigints and other numbers floats, since Python prints them differently; objects are maps, to keep the order of their keys. */
-type Json = null | boolean | bigint | number | string | Json[] | JsonObject;
+/** Objects are maps: a key such as `__proto__` is one like any other. */
+type Json = null | boolean | number | string | Json[] | JsonObject;
 type JsonObject = Map<string, Json>;
 
 /**
@@ -100,7 +99,8 @@ function read(text: string, repeated: Set<string>): Json {
     const number = need(NUMBER);
     if (/[.eE]/.test(number)) return Number(number);
     if (number.replace('-', '').length > MAX_DIGITS) throw new RangeError('an integer is too long');
-    return BigInt(number);
+    // To Python, an integer is never infinite.
+    return Math.max(-Number.MAX_VALUE, Math.min(Number(number), Number.MAX_VALUE));
   };
   const whole = value(0);
   if (/[^ \t\n\r]/.test(text.slice(at))) throw new SyntaxError(`more at ${at}`);
@@ -113,38 +113,6 @@ function pythonInt(text: string): number | undefined {
   if (!/^[+-]?\d+(?:_\d+)*$/.test(ascii)) return undefined;
   const digits = ascii.replaceAll('_', '');
   return digits.replace(/^[+-]/, '').length > MAX_DIGITS ? undefined : Number(digits);
-}
-
-/** A value as Python's `repr` prints it. */
-function pythonRepr(value: Json): string {
-  if (value === null) return 'None';
-  if (typeof value === 'boolean') return value ? 'True' : 'False';
-  if (typeof value === 'bigint') return value.toString();
-  if (typeof value === 'number') return reprFloat(value);
-  if (typeof value === 'string') return reprString(value);
-  if (Array.isArray(value)) return `[${value.map(pythonRepr).join(', ')}]`;
-  return `{${Array.from(value, ([key, item]) => `${reprString(key)}: ${pythonRepr(item)}`).join(', ')}}`;
-}
-
-/** Python and JavaScript print the same digits, but turn to exponents elsewhere. */
-function reprFloat(value: number): string {
-  if (!Number.isFinite(value)) return `${value}`.slice(0, value < 0 ? 4 : 3).toLowerCase();
-  const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-4 || size >= 1e16)) return value.toExponential().replace(/([+-])(\d)$/, '$10$2');
-  const text = Object.is(value, -0) ? '-0' : String(value);
-  return Number.isInteger(value) ? `${text}.0` : text;
-}
-
-function reprString(text: string): string {
-  const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
-  const named: Record<string, string> = { '\t': '\\t', '\n': '\\n', '\r': '\\r', '\\': '\\\\', [quote]: `\\${quote}` };
-  const body = text.replace(/[\\'"]|(?! )[\p{C}\p{Z}]/gu, (char) => {
-    if (char === '"' || char === "'" || named[char] !== undefined) return named[char] ?? char;
-    const hex = (char.codePointAt(0) ?? 0).toString(16);
-    if (hex.length <= 2) return `\\x${hex.padStart(2, '0')}`;
-    return hex.length <= 4 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`;
-  });
-  return quote + body + quote;
 }
 
 /** Changes with the answer mark, with how it is asked for and with what is accepted strictly; the official reading never changes. */
@@ -381,14 +349,14 @@ function plain(value: Json | undefined): unknown {
 }
 
 function remarks(value: Json | undefined): string[] {
-  if (Array.isArray(value)) return value.map((item) => (typeof item === 'string' ? item : pythonRepr(item)));
+  if (Array.isArray(value)) return value.map((item) => (typeof item === 'string' ? item : JSON.stringify(plain(item))));
   return typeof value === 'string' && value !== '' ? [value] : [];
 }
 
 /** A score as a whole number before any clamping: rounded half to even, a string up to its first `/`; undefined for anything else. */
 function wholeNumber(score: Json | undefined): number | undefined {
   if (typeof score === 'string') return pythonInt(score.split('/', 1)[0] ?? '');
-  if (typeof score === 'bigint' || typeof score === 'boolean') return Number(score);
+  if (typeof score === 'boolean') return Number(score);
   if (typeof score !== 'number' || !Number.isFinite(score)) return undefined;
   const below = Math.floor(score);
   const above = score - below - 0.5;

@@ -3,7 +3,6 @@
 
 import { z } from 'zod';
 import type { Figure } from '../core/comparison.js';
-import type { Comparison, Difference, DifferenceSet } from '../stats/compare.js';
 import { documentOf, FIGURE, keyed, SPREAD, TEXT } from '../core/document.js';
 import { domainName, domainsOfMean, meanName } from '../core/domains.js';
 import { asciiJson } from '../core/json.js';
@@ -20,6 +19,7 @@ import {
   wrapped,
 } from '../core/terminal.js';
 import { DIMENSIONS, type Estimate } from '../core/types.js';
+import type { Comparison, Difference, DifferenceSet } from '../stats/compare.js';
 import { csvText, markdownTable, markdownText } from './markup.js';
 import { TRUST, type Trust, trustDocument, trustTexts, VARIANCE, varianceSource, varianceText } from './trust.js';
 

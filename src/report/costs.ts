@@ -4,9 +4,9 @@ import { z } from 'zod';
 import { ASKED, type Asked, type Cost, hasTiers, PRICE, type RunCosts, type Spending } from '../core/costs.js';
 import { FIGURE, keyed } from '../core/document.js';
 import { domainName, inTableOrder } from '../core/domains.js';
-import type { EquivalenceCard } from '../stats/equivalence.js';
 import { costCell, counted, oneLine } from '../core/printable.js';
 import { columnsOf, NONE, type Table } from '../core/table.js';
+import type { EquivalenceCard } from '../stats/equivalence.js';
 
 const COST = z.strictObject({
   rows: z.number(),

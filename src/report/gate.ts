@@ -1,7 +1,6 @@
 // What a gate decided, told in each form: text for a terminal or a job's log, the summary of a job, the JSON report, annotations, and JUnit.
 
 import { z } from 'zod';
-import type { Comparison } from '../stats/compare.js';
 import {
   againstText,
   type BoundResult,
@@ -18,6 +17,7 @@ import { asciiJson } from '../core/json.js';
 import { oneLine, printable } from '../core/printable.js';
 import { columnsOf, NONE } from '../core/table.js';
 import { blocksText, type Look, legendOf, type MarkedTable, painted, terminal, wrapped } from '../core/terminal.js';
+import type { Comparison } from '../stats/compare.js';
 import type { Policy } from '../stats/policy.js';
 import { COMPARISON, comparisonSource, differenceTable, RUN, runSource, type ShownRun } from './comparison.js';
 import { markdownTable, markdownText } from './markup.js';
@@ -103,14 +103,14 @@ const TONE = { GO: 'good', 'NO-GO': 'bad', INCONCLUSIVE: 'open', INCOMPLETE: 'op
 const RESULT = { GO: 'holds', 'NO-GO': 'broken', INCONCLUSIVE: 'open', INCOMPLETE: 'no evidence' } as const;
 
 /** A line for each rule on a figure; the rules that brought the verdict come first. Empty columns are left out. */
-export function ruleTable({ rules, kept }: GateReport): MarkedTable {
+export function ruleTable({ rules }: GateReport): MarkedTable {
   const tests = rules.filter(isTest);
-  const lines = tests.map(({ label, shown, limit, verdict, counts }) => {
+  const lines = tests.map(({ name, shown, limit, verdict, counts }) => {
     const { base = NONE, candidate = NONE, change = NONE, interval = NONE, bound } = shown;
     const demand = bound === undefined ? NONE : `${limit === undefined ? '≥' : '≤'} ${bound}`;
     // In parentheses where the gate does not heed it.
     const result = counts || verdict === 'GO' ? RESULT[verdict] : `(${RESULT[verdict]})`;
-    return [label, base, candidate, change, interval, demand, result].map((text) => oneLine(text, 100));
+    return [name, base, candidate, change, interval, demand, result].map((text) => oneLine(text, 100));
   });
   const shown = COLUMNS.map((_, column) => lines.some((line) => line[column] !== NONE));
   const pick = <T>(cells: readonly T[]) => cells.filter((_, column) => shown[column]);
@@ -120,7 +120,6 @@ export function ruleTable({ rules, kept }: GateReport): MarkedTable {
     columns: pick(COLUMNS),
     groups: [lines.map(pick)],
     toneOf: (_, row, column) => (column === pick(COLUMNS).length - 1 ? toneOf(tests[row]) : undefined),
-    footnotes: kept.length === 0 ? [] : [oneLine(`Kept: ${kept.join(', ')}.`, 1000)],
     legend: tests.some((rule) => !rule.counts && rule.verdict !== 'GO')
       ? ['In parentheses: what does not count here. A supporting rule counts only when broken, an advisory one never.']
       : [],

@@ -3,7 +3,6 @@
 
 import type { EstimateDocument } from '../core/document.js';
 import { domainName, domainsOfMean, isPublished, meanName } from '../core/domains.js';
-import type { Equivalence, EquivalenceCard } from '../stats/equivalence.js';
 import { FACTS_RECALL } from '../core/judgement.js';
 import { type Measure, type MeasureLookup, measureWords } from '../core/measures.js';
 import { counted, intervalText, oneLine, signed, twoDecimals } from '../core/printable.js';
@@ -28,6 +27,7 @@ import {
   type ScoreSet,
 } from '../core/types.js';
 import { percent } from '../stats/coverage.js';
+import type { Equivalence, EquivalenceCard } from '../stats/equivalence.js';
 import type { DriftCard, Drifts, RolloutBin, RolloutCard } from '../stats/rollout.js';
 import type { ScenarioFigures, ScenarioPart } from '../stats/scenarios.js';
 import { pointsText } from './trust.js';

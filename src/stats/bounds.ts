@@ -133,7 +133,7 @@ export function isInFamily(test: Test): boolean {
   return test.tier !== 'advisory' && !isOverallDrop(test);
 }
 
-export function isOverallDrop({ kind, domain, dimension }: Test): boolean {
+function isOverallDrop({ kind, domain, dimension }: Test): boolean {
   return kind === 'drop' && domain === undefined && dimension === undefined;
 }
 
@@ -165,9 +165,8 @@ function lackOf({ domain, scale, estimate }: Test): string | undefined {
   const { se, df, clusters } = estimate;
   const trajectories = counted(clusters, 'trajectory', 'trajectories');
   if (se === undefined || df === undefined) {
-    return domain === undefined
-      ? `every domain needs ${LEAST_CLUSTERS} trajectories${scale === 'score' ? ` (${LEAST_UNIFORM} if all its rows got the same score)` : ''}`
-      : `${trajectories}, and at least ${LEAST_CLUSTERS} are needed`;
+    const ifUniform = scale === 'score' ? ` (${LEAST_UNIFORM} if all its rows got the same score)` : '';
+    return `${trajectories}, and every domain needs ${LEAST_CLUSTERS}${ifUniform}`;
   }
   if (isUniform(estimate) && clusters < LEAST_UNIFORM) {
     return `no row says anything else, but of ${trajectories} that proves nothing; ${LEAST_UNIFORM} would`;
@@ -186,8 +185,8 @@ interface Level {
 
 /** Differences have a sign. */
 const SHOW = { difference: signed, score: twoDecimals } as const;
-/** What each rule is called behind its target: where it stands alone, and in a table. */
-const CALLED = { drop: ['drop', ''], published: ['against published', ''], floor: ['floor', ' floor'] } as const;
+/** What each rule is called behind its target. */
+const CALLED = { drop: 'drop', published: 'against published', floor: 'floor' } as const;
 
 function judgeTest(test: Test, level: Level, next: Next | undefined): BoundResult {
   const { kind, scale, domain, dimension, tier, bound, estimate, sides } = test;
@@ -200,12 +199,10 @@ function judgeTest(test: Test, level: Level, next: Next | undefined): BoundResul
   const held = next && { bound, holdsAt: next.alpha / 2, breaksAt: next.alpha / 2 / family };
   const show = SHOW[scale];
   const of = dimension === undefined ? '' : ` ${dimension}`;
-  const [alone, inTable] = CALLED[kind];
   return {
     kind,
     isCondition: false,
-    name: `${domain === undefined ? 'overall' : domainName(domain)}${of} ${alone}`,
-    label: `${domain === undefined ? 'Overall' : domainName(domain)}${of}${inTable}`,
+    name: `${domain === undefined ? 'overall' : domainName(domain)}${of} ${CALLED[kind]}`,
     shown: {
       base: sides && twoDecimals(sides.base),
       candidate: sides && twoDecimals(sides.candidate),

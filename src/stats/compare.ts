@@ -4,7 +4,6 @@ import { FIGURES, type Figure } from '../core/comparison.js';
 import { coversBenchmark, domainsOfMean, inTableOrder, isPublished } from '../core/domains.js';
 import { heldIn, sum } from '../core/groups.js';
 import { countedPoints } from '../core/points.js';
-import { counted } from '../core/printable.js';
 import type { Domain, Estimate, JudgedRow } from '../core/types.js';
 import { type Judgings, meanOfSplits, onTheseRows, predictionsOf, samplingOf, splitVariance } from './aggregate.js';
 import { aboveBy, clusteredEstimate, mean, meanOfEstimates, type Observation } from './clusters.js';
@@ -54,7 +53,7 @@ export function compareRuns(
     totals: comparedIn(part.pairs, 'total', pointsOf),
   }));
   const totals = parts.flatMap((part) => part.totals.map((row) => ({ ...row, domain: part.domain })));
-  if (totals.length === 0) return nothingInCommon(parts.flatMap(({ pairs }) => pairs));
+  if (totals.length === 0) return NOTHING_IN_COMMON;
   const compared = parts.filter((part) => part.totals.length > 0).map(({ domain }) => domain);
   const isWhole = coversBenchmark(compared);
   const domains: DifferenceSet[] = parts.map(() => ({}));
@@ -120,15 +119,10 @@ export type Difference = Omit<Found, Sureness> &
 /** Differences of the five dimensions and of their mean (`total`); one that no compared row has is absent. */
 export type DifferenceSet = Partial<Record<Figure, Difference>>;
 
-/** Why two runs cannot be compared on any row, in one sentence. */
-function nothingInCommon(pairs: readonly Pair[]) {
-  const shared = pairs.filter((pair) => pair.base.length > 0 && pair.candidate.length > 0).length;
-  const reason =
-    shared === 0
-      ? 'the two runs have no row in common'
-      : `the two runs have ${counted(shared, 'row')} in common, but none that is rated in both`;
-  return { status: 'nothing-in-common', reason } as const;
-}
+const NOTHING_IN_COMMON = {
+  status: 'nothing-in-common',
+  reason: 'the two runs have no row in common that is rated in both',
+} as const;
 
 function furthest(totals: readonly (Compared & { readonly domain: Domain })[]) {
   return totals

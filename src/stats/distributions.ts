@@ -25,15 +25,9 @@ export function normalTail(z: number): number {
   return normalDensity(z) / fraction;
 }
 
-/** The value that is exceeded with the chance `1 - p`, for `p` between 0 and 1, by Newton's method from the middle outwards. */
+/** The value that is exceeded with the chance `1 - p`, for `p` between 0 and 1. */
 export function normalQuantile(p: number): number {
-  if (p < 0.5) return -normalQuantile(1 - p);
-  let z = 0;
-  // The tail is convex here, so that each step stays on this side of the quantile.
-  for (let step = 1; step > 1e-13 * (1 + z); z += step) {
-    step = (normalTail(z) - (1 - p)) / normalDensity(z);
-  }
-  return z;
+  return p < 0.5 ? -normalQuantile(1 - p) : whereFallen(normalTail, 1 - p);
 }
 
 /**

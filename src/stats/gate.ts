@@ -15,7 +15,7 @@ import {
 import { domainName } from '../core/domains.js';
 import { UserError } from '../core/errors.js';
 import { counted } from '../core/printable.js';
-import { chanceOf, dropTests, floorTests, isInFamily, isOverallDrop, judgeTests, type Test } from './bounds.js';
+import { chanceOf, dropTests, floorTests, isInFamily, judgeTests, type Test } from './bounds.js';
 import { percent } from './coverage.js';
 import { alphaOfLook, lookAt, type Next } from './looks.js';
 import { EACH_DOMAIN, type Evidence, LIMITS, ownOf, type Policy } from './policy.js';
@@ -71,8 +71,7 @@ export function decide(evidence: Evidence, policy: Policy, asked: readonly Rule[
   const tests = [...dropTests(evidence, policy), ...floorTests(evidence, policy)];
   const level = levelOf(evidence, policy, tests);
   const next = nextOf(evidence, policy, level);
-  const results = asked.flatMap((rule) => rule({ evidence, policy, tests, level, next }));
-  const rules = [...results].sort(byWeight);
+  const rules = asked.flatMap((rule) => rule({ evidence, policy, tests, level, next })).sort(byWeight);
   const outcome = worstOf(rules.filter((rule) => rule.counts));
   const advisory = rules.filter((rule) => rule.tier === 'advisory');
   const advice = advisory.length === 0 ? undefined : adviceOf(advisory);
@@ -82,12 +81,11 @@ export function decide(evidence: Evidence, policy: Policy, asked: readonly Rule[
   // A GO rests on the bounds that hold, not on what was merely a condition of testing them.
   const first = (verdict === 'GO' ? rules.find((rule) => !rule.isCondition) : undefined) ?? rules[0];
   const reason = verdict === 'ADVICE' ? adviceText(advice) : (first?.sentence ?? 'there was nothing to test.');
-  const kept = results.flatMap((rule) => (rule.isCondition && rule.verdict === 'GO' ? (rule.kept ?? []) : []));
   const open = rules.filter((rule) => rule.counts && rule.verdict === 'INCONCLUSIVE');
   const repeats = outcome === 'INCONCLUSIVE' ? chanceForAll(open) : undefined;
   const further = outcome === 'INCONCLUSIVE' ? furtherSteps(open, repeats, level, next) : [];
   const summary = `${verdict}: ${reason}`;
-  return { verdict, summary, rules, kept: [...new Set(kept)], level, repeats, further, advisoryOnly, advice };
+  return { verdict, summary, rules, level, repeats, further, advisoryOnly, advice };
 }
 
 const PRECEDENCE: readonly GateVerdict[] = ['INCOMPLETE', 'NO-GO', 'INCONCLUSIVE', 'GO'];
@@ -120,7 +118,6 @@ function condition(
 /** Two runs have to share what the policy names. What nobody recorded passes, and its sentence says so. */
 function provenanceRules({ evidence: { comparison, shared }, policy }: Question): ConditionResult[] {
   if (comparison === undefined) return [];
-  const same = policy.requireEqual.filter((name) => shared?.[name] === 'equal');
   return policy.requireEqual.map((name) => {
     const state = shared?.[name];
     const sentence = {
@@ -131,7 +128,6 @@ function provenanceRules({ evidence: { comparison, shared }, policy }: Question)
     return condition('identity', `same ${name}`, {
       identity: name,
       sentence,
-      kept: state === 'equal' ? `the same ${same.join(' and ')}` : undefined,
       verdict: state === 'different' ? 'INCOMPLETE' : 'GO',
       // Nothing else that is missing weighs as much.
       impact: state === 'different' ? 100 : -100,
@@ -164,17 +160,13 @@ function coverageRules({ evidence: { comparison, candidate }, policy }: Question
   const absent = Object.keys(policy.minCoverage)
     .filter((name) => name !== EACH_DOMAIN && domains.every(({ domain }) => domain !== name))
     .map((domain) => ({ domain, coverage: 0, figure: 'no row was chosen', lack: 'the policy names the domain' }));
-  const demanded = [...domains, ...absent].map((one) => {
-    const least = ownOf(policy.minCoverage, one.domain) ?? policy.minCoverage[EACH_DOMAIN] ?? 0;
-    return { ...one, least, isEnough: one.coverage >= least };
-  });
-  const covered = demanded.filter(({ isEnough }) => isEnough).length;
-  return demanded.map(({ domain, coverage, figure, lack, least, isEnough }) => {
+  return [...domains, ...absent].map(({ domain, coverage, figure, lack }) => {
+    const least = ownOf(policy.minCoverage, domain) ?? policy.minCoverage[EACH_DOMAIN] ?? 0;
+    const isEnough = coverage >= least;
     const needed = `${percent(least)} are needed${isEnough ? '' : `, and ${lack}`}`;
     const name = `${domainName(domain)} coverage`;
     const found = {
       domain,
-      kept: `coverage of ${counted(covered, 'domain')}`,
       verdict: isEnough ? 'GO' : 'INCOMPLETE',
       value: coverage,
       bound: least,
@@ -192,29 +184,24 @@ function limitRules({ evidence, policy }: Question): BoundResult[] {
     if (limit === undefined) return [];
     const { value: most, tier } = limit;
     const used = usedOf(evidence);
-    // Part of a bill can show that a limit is broken, and never that it is kept.
-    const isWhole = used !== undefined && used.lack === undefined;
-    const verdict = used !== undefined && used.value > most ? 'NO-GO' : isWhole ? 'GO' : 'INCOMPLETE';
-    const shown = used && (isWhole ? text(used.value) : `at least ${text(used.value)} (${used.lack})`);
-    const ends = { 'NO-GO': 'more than', GO: 'within', INCOMPLETE: 'so it is not known whether that is within' };
+    const verdict = used === undefined ? 'INCOMPLETE' : used > most ? 'NO-GO' : 'GO';
     const found =
-      shown === undefined
-        ? `not recorded, so the limit of ${text(most)} cannot be tested`
-        : `${shown}, ${ends[verdict]} the limit of ${text(most)}`;
+      used === undefined
+        ? `not recorded for every row, so the limit of ${text(most)} cannot be tested`
+        : `${text(used)}, ${used > most ? 'more than' : 'within'} the limit of ${text(most)}`;
     return [
       {
         kind: 'limit',
         isCondition: false,
         name: `limit ${name}`,
-        label: `limit ${name}`,
         limit: name,
         tier,
         verdict,
         counts: doesCount(tier, verdict),
-        shown: { candidate: used && `${isWhole ? '' : '≥ '}${text(used.value)}`, bound: text(most) },
-        value: used?.value,
+        shown: { candidate: used === undefined ? undefined : text(used), bound: text(most) },
+        value: used,
         bound: most,
-        impact: used === undefined ? 0 : ((used.value - most) / (most === 0 ? 1 : most)) * 100,
+        impact: used === undefined ? 0 : ((used - most) / (most === 0 ? 1 : most)) * 100,
         sentence: `The candidate's ${what}: ${found}.`,
       },
     ];
@@ -233,12 +220,8 @@ function levelOf({ repeats, comparison }: Evidence, { alpha, looks }: Policy, te
 
 function decidesAt(alpha: number, tests: readonly Test[]): string {
   const half = Number((alpha / 2).toPrecision(3));
-  const tested = tests.filter((test) => chanceOf(test) !== undefined);
-  const family = tested.filter(isInFamily).length;
-  const shared = tested.some(isOverallDrop)
-    ? `: Overall's drop at ${half}, the ${family} other rules that can be tested share another ${half} (Holm)`
-    : `; the ${family} rules that can be tested share ${half} (Holm)`;
-  return `GO where each critical rule is shown to hold, one-sided at ${half}; NO-GO where one is shown to be broken${family < 2 ? `, one-sided at ${half}` : shared}.`;
+  const family = tests.filter((test) => chanceOf(test) !== undefined && isInFamily(test)).length;
+  return `GO where each critical rule is shown to hold, one-sided at ${half}; NO-GO where one is shown to be broken: Overall's drop at ${half}, the ${family} other rules that can be tested share another ${half} (Holm).`;
 }
 
 /** What is planned next, or could have been: repeats, and the level at which they would be tested. Undefined after the last look. */
@@ -276,7 +259,7 @@ function furtherSteps(
 
 function chanceText({ kind, chance }: RepeatAdvice): string {
   const share = Math.min(99, Math.round(chance * 100));
-  return share === 0 ? 'below 1 %' : `${kind === 'about' ? 'about' : 'at most'} ${share} %`;
+  return `${kind === 'about' ? 'about' : 'at most'} ${share} %`;
 }
 
 /** The chance that all open rules are decided by more repeats; undefined where one of them has no such chance. */

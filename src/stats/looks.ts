@@ -34,7 +34,7 @@ export function alphaOfLook(schedule: Schedule, alpha: number): number {
   if (schedule.length === 1) return alpha;
   // The secant method: the logarithm of the chance is nearly straight, from one look's boundary to Bonferroni's.
   const excess = (critical: number) => Math.log(chanceOfCrossing(schedule, critical) / (alpha / 2));
-  let [before, critical] = [boundaryOf(alpha), boundaryOf(alpha / schedule.length)];
+  let [before, critical] = [normalQuantile(1 - alpha / 2), normalQuantile(1 - alpha / schedule.length / 2)];
   let [excessBefore, own] = [excess(before), excess(critical)];
   while (Math.abs(own) > 1e-9) {
     const next = critical - (own * (critical - before)) / (own - excessBefore);
@@ -42,10 +42,6 @@ export function alphaOfLook(schedule: Schedule, alpha: number): number {
     [critical, own] = [next, excess(next)];
   }
   return 2 * normalTail(critical);
-}
-
-function boundaryOf(alpha: number): number {
-  return normalQuantile(1 - alpha / 2);
 }
 
 /** How probable it is that a sum of normal steps of variance 1, over its standard deviation, is above `critical` at any look. */
@@ -98,18 +94,13 @@ export type RunRepeats = Readonly<Partial<Record<'base' | 'candidate', number | 
  * look, a sentence says why.
  */
 export function lookAt(schedule: Schedule, { base, candidate }: RunRepeats, hasBase: boolean): number | string {
-  const planned = `the schedule of looks is ${schedule.join(', ')}`;
-  const last = Math.max(...schedule);
-  if (candidate === undefined || (hasBase && base === undefined)) {
-    const run = candidate === undefined ? 'candidate' : 'base';
-    return `the rows of the ${run} do not all have the same number of repeats, and ${planned}; finish the run first`;
-  }
-  const look = schedule.indexOf(candidate) + 1;
-  if (look === 0) {
-    return `the candidate has ${counted(candidate, 'repeat')} of every row, and ${planned}: another number was not planned, and would be one look too many`;
-  }
-  if (hasBase && base !== undefined && base !== candidate && base < last) {
-    return `the base has ${counted(base, 'repeat')} of every row, and ${planned}: it needs ${candidate}, as the candidate has, or ${last} from the start`;
-  }
-  return look;
+  const look = candidate === undefined ? 0 : schedule.indexOf(candidate) + 1;
+  const isBaseFit = base !== undefined && (base === candidate || base >= Math.max(...schedule));
+  if (look > 0 && (!hasBase || isBaseFit)) return look;
+  const has = (run: string, repeats: number | undefined) =>
+    repeats === undefined
+      ? `the rows of the ${run} do not all have the same number of repeats`
+      : `the ${run} has ${counted(repeats, 'repeat')} of every row`;
+  const found = [has('candidate', candidate), ...(hasBase ? [has('base', base)] : [])].join(', ');
+  return `${found}, and the schedule of looks is ${schedule.join(', ')}: the candidate needs the repeats of a look, and the base as many, or the last number from the start`;
 }

@@ -2,13 +2,13 @@
 // and the limits that it can speak of.
 
 import { z } from 'zod';
-import type { Comparison } from './compare.js';
 import type { Cost } from '../core/costs.js';
 import { PROVENANCE, type Provenance, TIERS, type Tier } from '../core/decision.js';
 import { badData } from '../core/errors.js';
-import { counted, dollars } from '../core/printable.js';
+import { dollars } from '../core/printable.js';
 import { faultsOf, keysError, mapping, oneOf, type Path } from '../core/schema.js';
 import { DIMENSIONS, DOMAINS, type Domain, type ScoreCard } from '../core/types.js';
+import type { Comparison } from './compare.js';
 import { LEAST_COVERAGE, percent } from './coverage.js';
 import type { RunRepeats, Schedule } from './looks.js';
 
@@ -56,14 +56,8 @@ interface Limit {
   readonly most?: number;
   /** A value in its unit, as it reads in a sentence and in a table. */
   text(value: number): string;
-  /** What the candidate used, in its unit; undefined where nobody recorded it. */
-  used(evidence: Evidence): Used | undefined;
-}
-
-/** What was used. Where some of it is not known, `value` is the least that it can be, and `lack` says what is not in it. */
-interface Used {
-  readonly value: number;
-  readonly lack?: string;
+  /** What the candidate used, in its unit; undefined where nobody recorded all of it. */
+  used(evidence: Evidence): number | undefined;
 }
 
 /** The limits, in the order in which they are told: truncated predictions of all (0 to 1), completion tokens a row, US dollars for the run. */
@@ -73,22 +67,21 @@ export const LIMITS: readonly Limit[] = [
     name: 'tokens_per_row',
     what: 'completion tokens a row',
     text: (value) => String(Number(value.toFixed(1))),
-    used: ({ usage }) => (usage?.tokensPerRow === undefined ? undefined : { value: usage.tokensPerRow }),
+    used: ({ usage }) => usage?.tokensPerRow,
   },
   { name: 'cost', what: 'cost', text: dollars, used: ({ usage }) => usedOf(usage?.cost) },
   { name: 'judge_cost', what: "judge's cost", text: dollars, used: ({ usage }) => usedOf(usage?.judgeCost) },
 ];
 
-function usedOf({ usd, unpriced }: Bill = { unpriced: 0 }): Used | undefined {
-  if (usd === undefined) return undefined;
-  return unpriced === 0 ? { value: usd } : { value: usd, lack: `${counted(unpriced, 'row')} not counted` };
+function usedOf({ usd, unpriced }: Bill = { unpriced: 0 }): number | undefined {
+  return unpriced === 0 ? usd : undefined;
 }
 
-function truncatedShare({ candidate }: Evidence): Used | undefined {
+function truncatedShare({ candidate }: Evidence): number | undefined {
   const domains = candidate?.domains ?? [];
   const rows = domains.reduce((sum, { valid, failed }) => sum + valid + failed, 0);
   const truncated = domains.reduce((sum, { flags }) => sum + (flags.truncated ?? 0), 0);
-  return rows === 0 ? undefined : { value: truncated / rows };
+  return rows === 0 ? undefined : truncated / rows;
 }
 
 /** US dollars; where the cost of some rows is not known, they are at least that. */

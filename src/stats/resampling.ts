@@ -1,6 +1,6 @@
 // What drawing again says of a mean over clusters: the bootstrap's interval and the sign-flip test's p.
 import type { Interval } from '../core/comparison.js';
-import { groupBy, quantile } from '../core/groups.js';
+import { groupBy, quantile, sum } from '../core/groups.js';
 import { drawn, type Random, randomOf } from '../core/random.js';
 import { LEAST_CLUSTERS } from '../core/types.js';
 import type { Observation } from './clusters.js';
@@ -15,7 +15,7 @@ export type Resampling = Readonly<Record<'draws' | 'seed', number>>;
 /** What the observations of each cluster add up to, and how many they are. */
 function clusterSums(observations: readonly Observation[]) {
   return Array.from(groupBy(observations, ({ cluster }) => cluster).values(), (found) => {
-    return { sum: found.reduce((sum, { value }) => sum + value, 0), size: found.length };
+    return { sum: sum(found, ({ value }) => value), size: found.length };
   });
 }
 
@@ -34,17 +34,10 @@ export function bootstrapInterval(strata: Strata, { draws, seed }: Resampling): 
   if (draws < 1 || parts.some(({ length }) => length < 2)) return undefined;
   const random = randomOf(seed);
   const drawnMean = (clusters: ReturnType<typeof clusterSums>) => {
-    let [sum, size] = [0, 0];
-    for (const one of redrawn(clusters, random)) {
-      sum += one.sum;
-      size += one.size;
-    }
-    return sum / size;
+    const some = redrawn(clusters, random);
+    return sum(some, (one) => one.sum) / sum(some, (one) => one.size);
   };
-  const means = Array.from(
-    { length: draws },
-    () => parts.reduce((sum, part) => sum + drawnMean(part), 0) / parts.length,
-  );
+  const means = Array.from({ length: draws }, () => sum(parts, drawnMean) / parts.length);
   return percentiles(means, ALPHA / 2, 1 - ALPHA / 2);
 }
 

@@ -4,7 +4,6 @@ import { z } from 'zod';
 import type { RowSpent, RunCosts, Spending, Spent } from '../core/costs.js';
 import { keyed } from '../core/document.js';
 import { inTableOrder } from '../core/domains.js';
-import type { EquivalenceCard } from '../stats/equivalence.js';
 import { UserError } from '../core/errors.js';
 import { isObject } from '../core/json.js';
 import { type Excerpt, isExcerpt } from '../core/judged-row.js';
@@ -12,6 +11,7 @@ import { rowId } from '../core/row-id.js';
 import type { JudgedRow, ScoreCard, Usage } from '../core/types.js';
 import { insert, insertion, Row, rowsOf, type Sqlite, sqliteCode } from '../disk/sqlite.js';
 import { CALIBRATION, type CalibrationDocument, type JudgeTrust, TRUST } from '../stats/calibration/document.js';
+import type { EquivalenceCard } from '../stats/equivalence.js';
 import type { ScenarioFigures } from '../stats/scenarios.js';
 import { columnOf, TOKENS } from './schema.js';
 

@@ -1,6 +1,5 @@
 // A run held against another, or against what it has to reach, as a document: the gate's report with the comparison in it, and its page.
 
-import type { Comparison } from '../stats/compare.js';
 import { UserError } from '../core/errors.js';
 import { dimensionName, notesBelow } from '../core/table.js';
 import { DIMENSIONS } from '../core/types.js';
@@ -9,6 +8,7 @@ import { factsOf, type GateReport, gateDocument, headlineOf, reasonsIn, ruleTabl
 import { isOneRun } from '../results/comparability.js';
 import { gateReport } from '../results/gate.js';
 import type { ReadRun } from '../results/read-run.js';
+import type { Comparison } from '../stats/compare.js';
 import { percent } from '../stats/coverage.js';
 import { defaultPolicy } from '../stats/policy.js';
 import type { Cell, CompareDocument, KeyFigure, PageBlock, ShownTable } from './documents.js';

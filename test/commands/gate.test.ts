@@ -102,7 +102,10 @@ describe('the verdict is the exit code', () => {
   });
 
   it.each([
-    [['--looks', '2,4'], 'the candidate has 1 repeat of every row, and the schedule of looks is 2, 4'],
+    [
+      ['--looks', '2,4'],
+      'the candidate has 1 repeat of every row, the base has 1 repeat of every row, and the schedule of looks is 2, 4',
+    ],
     [
       ['--looks', '3,1'],
       'looks has to be a rising list of at most 10 numbers of repeats up to 100, such as [1, 3]; it is [3,1]',

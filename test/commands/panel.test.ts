@@ -219,7 +219,7 @@ describe('what a panel refuses', () => {
     expect(await panelOf(where, [a, b], ['--quorum', '3'])).toMatchObject({ code: 2 });
     await panelOf(where, [a, b]);
     const nested = await awb(['panel', a, join(where.dir, 'panel.jsonl'), '--output', join(where.dir, 'p2.jsonl')]);
-    expect(nested).toMatchObject({ code: 65, stderr: expect.stringContaining('is a panel itself') });
+    expect(nested).toMatchObject({ code: 65, stderr: expect.stringContaining('no ordinary judging by rubrics') });
     await awb([
       'judge',
       '--predictions',
@@ -238,7 +238,7 @@ describe('what a panel refuses', () => {
       '--output',
       join(where.dir, 'p2.jsonl'),
     ]);
-    expect(measured).toMatchObject({ code: 65, stderr: expect.stringContaining('--mode metrics') });
+    expect(measured).toMatchObject({ code: 65, stderr: expect.stringContaining('its mode is metrics') });
     await writeRows(join(where.dir, 'bare.jsonl'), await rowsOf(a));
     expect((await awb(['panel', a, join(where.dir, 'bare.jsonl'), '--output', join(where.dir, 'p2.jsonl')])).code).toBe(
       66,

@@ -71,25 +71,15 @@ describe('the official reading', () => {
     expect(readOfficially(scores('"format": 0'))).toMatchObject({ total: 0, ratings: {} });
   });
 
-  it('prints remarks that are not strings as Python does', () => {
-    const remarks = String.raw`[1, 1.0, -0.0, 1e16, 1e-5, 123456789012345678901, true, null, NaN, -Infinity, ["a'b", "it's \"so\"", "\n\u0007\u200b\ud83d\udc4d"], {"k": [], "k2": {}, "k": 2}]`;
-    expect(readOfficially(`{"strengths": ${remarks}, "weaknesses": "w", "scores": {${five}}}`)).toMatchObject({
-      strengths: [
-        '1',
-        '1.0',
-        '-0.0',
-        '1e+16',
-        '1e-05',
-        '123456789012345678901',
-        'True',
-        'None',
-        'nan',
-        '-inf',
-        String.raw`["a'b", 'it\'s "so"', '\n\x07\u200b👍']`,
-        "{'k': 2, 'k2': {}}",
-      ],
+  it('keeps remarks that are not strings as JSON', () => {
+    expect(readOfficially(`{"strengths": [1, null, {"k": 2}], "weaknesses": "w", "scores": {${five}}}`)).toMatchObject({
+      strengths: ['1', 'null', '{"k":2}'],
       weaknesses: ['w'],
     });
+  });
+
+  it('takes an integer of any length for one', () => {
+    expect(readOfficially(scores(`"format": 1${'0'.repeat(400)}`))).toMatchObject({ ratings: { format: 5 } });
   });
 
   it('prefers a fence with scores to a later object, and the last to the first', () => {

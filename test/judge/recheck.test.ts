@@ -57,7 +57,7 @@ describe('a recheck', () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/10 of 10 rows judged again/);
     expect(stdout).toContain('judge before: judge-2026-01; now: judge-2026-02');
-    expect(stdout).toMatch(/shift of the total: -25\.00 points \(the same for each of 10 rows in \d+ traj/);
+    expect(stdout).toMatch(/shift of the total: -25\.00 points \(no interval, 10 rows in \d+ traj/);
     expect(stdout).toContain('the judge has drifted');
   });
 
@@ -220,7 +220,7 @@ describe('a recheck', () => {
       if (row.awb.trajectory !== longest) row.gen = '';
     });
     await judge();
-    expect((await recheck(2)).stdout).toMatch(/in 1 trajectory: no interval\)\nnothing can be concluded/);
+    expect((await recheck(2)).stdout).toMatch(/\(no interval, \d+ rows in 1 trajectory\)\nnothing can be concluded/);
     expect(document(await recheck(2, ['--json']))).toMatchObject({ drifted: null, shift: { se: null, low: null } });
   });
 

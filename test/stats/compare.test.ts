@@ -2,9 +2,8 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Comparison } from '../../src/stats/compare.js';
 import { DOMAINS, type JudgedRow, type JudgementFailure } from '../../src/core/types.js';
-import type { RunRows } from '../../src/stats/compare.js';
+import type { Comparison, RunRows } from '../../src/stats/compare.js';
 import { compareRuns } from '../../src/stats/compare.js';
 
 interface Paired {
@@ -359,19 +358,19 @@ describe('rows that moved most', () => {
 
 describe('nothing to compare', () => {
   test.each([
-    ['no row is shared', [row('a', 3)], [row('b', 3)], 'the two runs have no row in common'],
-    ['a run is empty', [row('a', 3)], [], 'the two runs have no row in common'],
+    ['no row is shared', [row('a', 3)], [row('b', 3)], 'the two runs have no row in common that is rated in both'],
+    ['a run is empty', [row('a', 3)], [], 'the two runs have no row in common that is rated in both'],
     [
       'no shared row is rated twice',
       [row('a', 3), failed('b', 'unreadable')],
       [failed('a', 'prediction'), row('b', 3)],
-      'the two runs have 2 rows in common, but none that is rated in both',
+      'the two runs have no row in common that is rated in both',
     ],
     [
       'rows were measured, not rated',
       [row('a', 0, { failed: undefined as never, measures: { bleu: 3 } })],
       [row('a', 0, { failed: undefined as never, measures: { bleu: 4 } })],
-      'the two runs have 1 row in common, but none that is rated in both',
+      'the two runs have no row in common that is rated in both',
     ],
   ])('is said where %s', (_, base, candidate, reason) => {
     expect(compareRuns({ rows: base }, { rows: candidate })).toEqual({ status: 'nothing-in-common', reason });

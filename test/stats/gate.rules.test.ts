@@ -12,7 +12,6 @@ const slow: BoundResult = {
   kind: 'latency',
   isCondition: false,
   name: 'seconds a row',
-  label: 'seconds a row',
   shown: { candidate: '9.5 s', bound: '4 s' },
   limit: 'p95',
   tier: 'critical',
@@ -29,7 +28,6 @@ const seeds: ConditionResult = {
   kind: 'seeds',
   isCondition: true,
   name: 'Web seeds',
-  kept: 'seeds of every row',
   domain: 'web',
   tier: 'critical',
   verdict: 'GO',
@@ -79,11 +77,11 @@ describe('a rule on a figure', () => {
     expect(page).toMatchObject({ verdict: 'NO-GO', advisoryOnly: false, summary: `NO-GO: ${slow.sentence}` });
   });
 
-  test('stands in the table under its label, with its own figures and the direction of its bound', () => {
+  test('stands in the table under its name, with its own figures and the direction of its bound', () => {
     const text = gateText(page, { columns: 120, color: false });
     expect(text).toMatch(/^NO-GO: 1 of 3 rules broken\n/);
     expect(text).toMatch(/^seconds a row +- +9\.5 s +- +- +≤ 4 s +broken$/m);
-    expect(text).toMatch(/^Overall +60\.00 +61\.00 +\+1\.00 +0\.00 to \+2\.00 +≥ -2\.00 +holds$/m);
+    expect(text).toMatch(/^overall drop +60\.00 +61\.00 +\+1\.00 +0\.00 to \+2\.00 +≥ -2\.00 +holds$/m);
     expect(text).toContain(`- ${slow.sentence}`);
     expect(jobSummary(page)).toMatch(/^\| seconds a row \| - \| 9\.5 s \| - \| - \| ≤ 4 s \| broken \|$/m);
   });
@@ -118,17 +116,15 @@ describe('a rule on the evidence', () => {
   };
   const missing = pageOf(decide(evidence, defaultPolicy(), [...RULES, () => [lacking]]));
 
-  test('that holds is told in the line of what is kept, behind those that are asked before, and in its suite', () => {
+  test('that holds is told in its suite alone', () => {
     const text = gateText(held, { columns: 120, color: false });
     expect(text).toMatch(/^GO: none of 2 rules broken\n/);
-    expect(text).toContain('Kept: the same judge and rubric, coverage of 1 domain, seeds of every row.');
     expect(text).not.toContain('Web seeds');
     expect(junit(held)).toContain('<testcase classname="awb.gate.web" name="Web seeds" time="0"><system-out>');
   });
 
   test('that does not hold leaves the evidence incomplete', () => {
     expect(missing.verdict).toBe('INCOMPLETE');
-    expect(missing.kept).toEqual(['the same judge and rubric', 'coverage of 1 domain']);
     expect(annotations(missing)).toBe('::error title=awb gate%3A INCOMPLETE%2C Web seeds::web: seeds are missing.\n');
     expect(junit(missing)).toContain('name="Web seeds" time="0"><error message="web: seeds are missing."');
   });

@@ -1,8 +1,8 @@
 // Comparisons of two runs, made up for tests of how they are told.
 
-import type { Difference } from '../../src/stats/compare.js';
 import { DOMAINS } from '../../src/core/types.js';
 import type { ComparisonView } from '../../src/report/comparison.js';
+import type { Difference } from '../../src/stats/compare.js';
 
 /** A figure that changed by this many points, with an interval of 2 to either side. */
 export function difference(value: number, more: Partial<Difference> = {}): Difference {

@@ -25,7 +25,6 @@ export function gatePage(rules: readonly RuleResult[], more: Partial<GateReport>
     exitCode: 4,
     summary: 'NO-GO: it fell.',
     rules,
-    kept: [],
     advisoryOnly: false,
     policy: { from: 'gate.yaml', fingerprint: 'f'.repeat(64), rules: defaultPolicy() },
     base: { name: 'a', source: '/a' },
@@ -66,7 +65,7 @@ export function hostilePage(text: string): GateReport {
   ];
   const run = { name: text, source: text, judge: text, rubricPack: text };
   const policy = { from: text, fingerprint: 'f'.repeat(64), rules: defaultPolicy() };
-  return gatePage(rules, { summary: text, kept: [text], base: run, candidate: run, notes: [text], policy });
+  return gatePage(rules, { summary: text, base: run, candidate: run, notes: [text], policy });
 }
 
 /** A decision that advises against the candidate. */

@@ -1,10 +1,10 @@
 // Runs for tests of the SQLite file.
 
 import type { RunCosts } from '../../src/core/costs.js';
-import type { EquivalenceCard } from '../../src/stats/equivalence.js';
 import { UserError } from '../../src/core/errors.js';
 import type { Estimate, ScoreCard } from '../../src/core/types.js';
 import { openSqlite } from '../../src/disk/sqlite.js';
+import type { EquivalenceCard } from '../../src/stats/equivalence.js';
 import type { ScenarioFigures } from '../../src/stats/scenarios.js';
 import type { RunRecord, StoredJudgement } from '../../src/store/runs.js';
 import { openStore } from '../../src/store/store.js';

@@ -25,8 +25,7 @@ export const CORRUPTIONS = {
     isRepeated: true,
     make(subject) {
       const order = surestFirst(subject);
-      const content = order.filter(({ isPrompt }) => !isPrompt).length;
-      const count = Math.max(2, Math.round(content / 2));
+      const count = Math.max(2, Math.round(order.length / 2));
       return order.length < count ? undefined : corrupted(subject, order.slice(0, count));
     },
   },
@@ -52,14 +51,14 @@ function dose(share: number, help: string): Variant {
 
 /**
  * All that can be wrong in an observation, in an order that is the same for each variant of the row: first one token that is most
- * surely wrong, then what the row alone says, what another row of the domain says too (the format), and what stands in prompts.
+ * surely wrong, then what the row alone says, and what another row of the domain says too (the format).
  */
 function surestFirst({ sample, donor, rowRandom }: Subject): ContentToken[] {
   const { text, content } = tokensOf(sample);
   const format = new Set(donor === undefined ? [] : wordsIn(observationOf(donor)));
   const isFormat = ({ start, end }: Span) => wordsIn(text.slice(start, end)).every((word) => format.has(word));
   const order = shuffled(content, rowRandom)
-    .map((token) => ({ token, tier: token.isPrompt ? 2 : isFormat(token) ? 1 : 0 }))
+    .map((token) => ({ token, tier: isFormat(token) ? 1 : 0 }))
     .sort((a, b) => a.tier - b.tier);
   const [surest] = [...order].sort((a, b) => a.tier - b.tier || b.token.certainty - a.token.certainty);
   return surest === undefined ? [] : [surest, ...order.filter((other) => other !== surest)].map(({ token }) => token);
@@ -108,19 +107,15 @@ function replacerFor(row: readonly string[], random: Random): (kind: TokenKind, 
   };
 }
 
-/** Another number with its digits in the same places; one with more digits where the row has all of those. */
+/** Another number with its digits in the same places; one with more digits where the row has too many of those. */
 function otherNumber(token: string, taken: ReadonlySet<string>, random: Random): string {
-  const bare = token.replace(/^-/, '');
-  for (let tries = 0; tries < MOST_TRIES; tries++) {
+  let bare = token.replace(/^-/, '');
+  const sign = token.slice(0, token.length - bare.length);
+  for (let tries = 1; ; tries++) {
     const other = otherDigits(bare, random);
-    if (other !== bare && !taken.has(other)) return token.replace(bare, other);
+    if (!taken.has(other)) return sign + other;
+    if (tries % MOST_TRIES === 0) bare = `1${bare}`;
   }
-  const digit = String(9 - Number(bare.slice(-1)));
-  // To JSON, 09 is no number.
-  let longer = bare === '0' ? '1' : bare;
-  do longer += digit;
-  while (taken.has(longer));
-  return token.replace(bare, longer);
 }
 
 /** Other digits in their places, the first not 0 unless it was. */

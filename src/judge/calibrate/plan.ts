@@ -4,13 +4,13 @@
 import { createHash } from 'node:crypto';
 import { donorsOf } from '../../benchmark/baselines.js';
 import type { Dataset, RowRef } from '../../benchmark/dataset.js';
-import { LEAST_TRAJECTORIES } from '../../core/calibration.js';
 import { present, UserError } from '../../core/errors.js';
 import { groupBy, inOrderOf } from '../../core/groups.js';
+import { inHashOrder } from '../../core/identity.js';
 import { counted } from '../../core/printable.js';
 import { randomOf } from '../../core/random.js';
 import { rowId } from '../../core/row-id.js';
-import { LEAST_CLUSTERS, type Sample } from '../../core/types.js';
+import type { Sample } from '../../core/types.js';
 import type { StageJob } from '../../run/stage-contract.js';
 import { variantOf } from './variants.js';
 
@@ -31,9 +31,6 @@ export interface CalibrationJob extends StageJob {
 type PlanChoice = Readonly<Record<'seed' | 'maxCalls' | 'judgeRepeats' | 'trajectories', number>> & {
   readonly variants: readonly string[];
 };
-
-/** Of a trajectory's rows, so many are looked at, to take first the one to which most variants apply. */
-const ROWS_LOOKED_AT = 3;
 
 /**
  * The judgements in the order of asking: those of a row follow one another, then come the trajectory's next rows, so that prefix caches
@@ -78,29 +75,14 @@ export function takesCall({ variant }: CalibrationJob): boolean {
 
 /** The judgements of a domain's rows, row after row in the order in which they are taken. */
 async function* inTurn(members: readonly RowRef[], predictions: MadePredictions, choice: PlanChoice) {
-  const rankOf = (text: string) => hashOf(`calibrate ${choice.seed} ${text}`);
-  const ranked = <T>(items: readonly T[], nameOf: (item: T) => string) => {
-    const ranks = new Map(items.map((item) => [item, rankOf(nameOf(item))]));
-    return items.toSorted((a, b) => ((ranks.get(a) ?? '') < (ranks.get(b) ?? '') ? -1 : 1));
-  };
+  const ranked = <T>(items: readonly T[], nameOf: (item: T) => string) =>
+    inHashOrder(items, (item) => `calibrate ${choice.seed} ${nameOf(item)}`);
   const byTrajectory = groupBy(members, ({ trajectory }) => trajectory);
   const trajectories = ranked([...byTrajectory], ([trajectory]) => trajectory)
     .slice(0, choice.trajectories)
     .map(([, own]) => ranked(own, ({ key }) => key));
-  /** The judgements of rows that were looked at. */
-  const looked = new Map<RowRef, CalibrationJob[]>();
-  while (trajectories.some((own) => own.length > 0)) {
-    for (const own of trajectories) {
-      let best: { readonly row: RowRef; readonly jobs: CalibrationJob[] } | undefined;
-      for (const row of own.slice(0, ROWS_LOOKED_AT)) {
-        const jobs = looked.get(row) ?? (await jobsOf(row, predictions, choice));
-        looked.set(row, jobs);
-        if (best === undefined || jobs.length > best.jobs.length) best = { row, jobs };
-      }
-      if (best === undefined) continue;
-      own.splice(own.indexOf(best.row), 1);
-      yield best.jobs;
-    }
+  for (let round = 0; trajectories.some((own) => own.length > round); round++) {
+    for (const row of trajectories.flatMap((own) => own[round] ?? [])) yield await jobsOf(row, predictions, choice);
   }
 }
 
@@ -135,21 +117,15 @@ function inOrder(rows: readonly RowRef[], taken: readonly CalibrationJob[][]): C
   ]);
 }
 
-/** What is judged, and what the planned rows are too few for, a sentence each. */
-export function planLines(jobs: readonly CalibrationJob[]): string[] {
-  const count = (own: readonly CalibrationJob[], of: (job: CalibrationJob) => unknown) => new Set(own.map(of)).size;
-  const trajectories = count(jobs, ({ group }) => group);
-  const rows = count(jobs, ({ row }) => row);
-  const variants = count(jobs, ({ variant }) => variant);
-  const few = [...groupBy(jobs, ({ domain }) => domain)]
-    .map(([domain, own]) => ({ domain, own: count(own, ({ group }) => group) }))
-    .filter(({ own }) => own < LEAST_TRAJECTORIES);
-  const named = few.map(({ domain, own }) => `${domain} ${own}`).join(', ');
-  const lines = [
-    `${counted(rows, 'row')} of ${counted(trajectories, 'trajectory', 'trajectories')}, ${counted(variants, 'variant')} of them`,
-    `fewer than ${LEAST_TRAJECTORIES} trajectories (${named}): the intervals of these domains are wide, and below ${LEAST_CLUSTERS} there is none, so that nothing can be told seen or blind; all domains together still can`,
+/** What is judged. */
+export function planLine(jobs: readonly CalibrationJob[]): string {
+  const count = (of: (job: CalibrationJob) => unknown) => new Set(jobs.map(of)).size;
+  const [rows, trajectories, variants] = [
+    count(({ row }) => row),
+    count(({ group }) => group),
+    count(({ variant }) => variant),
   ];
-  return few.length === 0 ? lines.slice(0, 1) : lines;
+  return `${counted(rows, 'row')} of ${counted(trajectories, 'trajectory', 'trajectories')}, ${counted(variants, 'variant')} of them`;
 }
 
 export type MadePredictions = ReturnType<typeof openMadePredictions>;
@@ -163,8 +139,7 @@ export function openMadePredictions(dataset: Dataset, seed: number) {
   const held = new Map<RowRef, Promise<(Sample | undefined)[]>>();
   const samplesOf = (row: RowRef) => {
     const donor = donors(row);
-    const samples =
-      held.get(row) ?? Promise.all([dataset.readSample(row), donor && dataset.readSample(donor)]);
+    const samples = held.get(row) ?? Promise.all([dataset.readSample(row), donor && dataset.readSample(donor)]);
     // The row used last stands last.
     held.delete(row);
     held.set(row, samples);

@@ -27,8 +27,6 @@ export interface ContentToken extends Span {
   readonly kind: TokenKind;
   /** How sure it is that another one would be wrong: a plain one (0), a specific one (1), a state or what is determined (2). */
   readonly certainty: number;
-  /** Whether it stands in a line in which an interactive program waits for input, or shows what it was given. */
-  readonly isPrompt: boolean;
 }
 
 /** What a row's truth is made of. Tokens are in their order; none overlaps another, nor a runtime token. */
@@ -202,8 +200,6 @@ function determinedIn(text: string, units: readonly ReadUnit[], earlier: readonl
 /** A line of one word is mostly form: what holds other lines together. */
 const TWO_WORDS = /[\p{L}\p{N}][^\p{L}\p{N}]+[\p{L}\p{N}]/u;
 
-/** A shell's prompt with what was typed behind it, or that of an interpreter. */
-const PROMPT_LINE = /^(?:\([^()\s]+\) ?)?[\w.-]+@[\w.-]+:\S*[#$](?: |$)|^(?:>{1,3}|\.\.\.|\$|PS \S*>)(?: |$)/;
 /** A value under such a key says of what kind the rest is: with another, the format is another. */
 const FORMAL_LABELS: ReadonlySet<string> = new Set(['"type": ', '"jsonrpc": ', '"object": ']);
 /** Behind a key of JSON that stands in a string of JSON. */
@@ -214,14 +210,13 @@ function contentIn(text: string, units: readonly ReadUnit[], determined: readonl
   const grounds = new Set(determined.map(({ start }) => start));
   const open = units.filter(({ label }) => !FORMAL_LABELS.has(label));
   const contentOf = (unit: ReadUnit, isAll: boolean): ContentToken[] => {
-    const isPrompt = unit.kind === 'line' && PROMPT_LINE.test(unit.words);
     const specific = unit.tokens.filter(({ end }) => !KEY_END.test(text.slice(end, end + 10)));
     const content = specific
       // That something stands a little elsewhere is hardly a fault.
       .filter(({ kind, start, end }) => kind !== 'number' || !isCoordinate(text, start, end))
-      .map((token) => ({ ...token, certainty: token.kind === 'state' || grounds.has(token.start) ? 2 : 1, isPrompt }));
+      .map((token) => ({ ...token, certainty: token.kind === 'state' || grounds.has(token.start) ? 2 : 1 }));
     if (specific.length > 0 && !isAll) return content;
-    return inOrder([...content, ...plainTokens(text, unit).map((token) => ({ ...token, certainty: 0, isPrompt }))]);
+    return inOrder([...content, ...plainTokens(text, unit).map((token) => ({ ...token, certainty: 0 }))]);
   };
   const usual = open.flatMap((unit) => contentOf(unit, false));
   return usual.length >= 2 ? usual : open.flatMap((unit) => contentOf(unit, true));

@@ -29,13 +29,8 @@ export function isJson(text: string): boolean {
   return /^\s*[{[]/.test(text) && isContainer(parseJson(text));
 }
 
-/** What stands at a place, and what it is replaced by. */
-export interface Replaced extends Span {
-  readonly by: string;
-}
-
-/** The text with these places replaced; none overlaps another. */
-export function withReplaced(text: string, changes: readonly Replaced[]): string {
+/** The text with what stands at these places replaced; none overlaps another. */
+export function withReplaced(text: string, changes: readonly (Span & { readonly by: string })[]): string {
   let made = '';
   let at = 0;
   for (const { start, end, by } of inOrder(changes)) {

@@ -2,8 +2,8 @@
 
 import { BASELINES } from '../../benchmark/baselines.js';
 import type { Family, VariantFacts } from '../../core/calibration.js';
-import { nearest } from '../../core/edits.js';
 import { present, UserError } from '../../core/errors.js';
+import { unknownName } from '../../core/schema.js';
 import { CANARIES } from './canaries.js';
 import { CORRUPTIONS, REWRITES } from './corruptions.js';
 import { SINGLES } from './singles.js';
@@ -55,9 +55,9 @@ export function helpOf(name: string): string {
 }
 
 const KINDS = {
-  damages: { noun: 'damage', families: ['order', 'dose', 'single', 'baseline'] },
-  canaries: { noun: 'canary', families: ['canary'] },
-} as const satisfies Record<string, { readonly noun: string; readonly families: readonly Family[] }>;
+  damages: ['order', 'dose', 'single', 'baseline'],
+  canaries: ['canary'],
+} satisfies Record<string, readonly Family[]>;
 type Kind = keyof typeof KINDS;
 
 /**
@@ -78,14 +78,13 @@ export function chosenVariants(choice: Readonly<Partial<Record<Kind, readonly st
 const NONE = 'none';
 
 function chosen(kind: Kind, names: readonly string[] = []): readonly string[] {
-  const { noun, families }: { readonly noun: string; readonly families: readonly Family[] } = KINDS[kind];
+  const families: readonly Family[] = KINDS[kind];
   const known = variantFacts().flatMap(({ name, family }) => (families.includes(family) ? [name] : []));
   if (names.length === 0) return known;
   if (names.length === 1 && names[0] === NONE) return [];
   const stranger = names.find((name) => !known.includes(name));
   if (stranger === undefined) return names;
-  if (stranger === NONE) throw new UserError(`--${kind} none stands alone; leave out ${NONE} or the other names`);
-  const guess = nearest(stranger, known);
-  const hint = guess === undefined ? '' : `; did you mean "${guess}"?`;
-  throw new UserError(`unknown ${noun} "${stranger}"${hint}\n--${kind} takes ${NONE}, or some of ${known.join(', ')}`);
+  throw new UserError(
+    `--${kind} takes ${NONE} alone, or some of the known: ${unknownName(`name "${stranger}"`, stranger, known)}`,
+  );
 }

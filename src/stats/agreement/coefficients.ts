@@ -59,21 +59,14 @@ function tally(units: readonly RatedUnit[]) {
 type ClusterTally = ReturnType<typeof tallyCluster>;
 
 function tallyCluster(units: readonly (readonly number[])[]) {
-  const counts = new Map<number, number>();
+  const counts = Array.from(groupBy(units.flat(), Number), ([place, given]) => [place, given.length] as const);
   /** Unlike ratings of one unit, each pair with its weight: 1 / (ratings of the unit - 1), as Krippendorff's coincidences. */
-  const pairs = new Map<string, readonly [place: number, other: number, weight: number]>();
-  for (const unit of units) {
-    const own = Array.from(groupBy(unit, Number), ([place, given]) => [place, given.length] as const);
-    for (const [at, [place, count]] of own.entries()) {
-      counts.set(place, (counts.get(place) ?? 0) + count);
-      for (const [other, others] of own.slice(at + 1)) {
-        const [low, high] = place < other ? [place, other] : [other, place];
-        const [, , weight] = pairs.get(`${low} ${high}`) ?? [low, high, 0];
-        pairs.set(`${low} ${high}`, [low, high, weight + (count * others) / (unit.length - 1)]);
-      }
-    }
-  }
-  return { counts: [...counts], pairs: [...pairs.values()] };
+  const pairs = units.flatMap((unit) =>
+    unit.flatMap((place, at) =>
+      unit.slice(at + 1).flatMap((other) => (other === place ? [] : [[place, other, 1 / (unit.length - 1)] as const])),
+    ),
+  );
+  return { counts, pairs };
 }
 
 /**

@@ -3,7 +3,7 @@
 
 import { LEAST_TRAJECTORIES } from '../../core/calibration.js';
 import { domainName } from '../../core/domains.js';
-import { EXIT, present } from '../../core/errors.js';
+import { EXIT } from '../../core/errors.js';
 import { countBy } from '../../core/groups.js';
 import { besideLimit, intervalText, twoDecimals } from '../../core/printable.js';
 import { type Domain, LEAST_CLUSTERS } from '../../core/types.js';
@@ -27,11 +27,12 @@ export function limitResults({ overall }: Calibration, limits: JudgeLimits): Lim
     if (bound === undefined) return [];
     const { value, low, high } = limit.found(overall) ?? { value: null, low: null, high: null };
     const verdict = verdictOf(limit, bound, low, high);
-    const result = { name: limit.name, limit: bound, value, low, high, verdict };
-    const end = verdict === 'holds' ? 'holds' : `is ${verdict}`;
-    const fact =
-      value === null ? `${limit.what} ${wanted(limit, bound)}; ${limit.none}, so` : `${factOf(limit, result)}:`;
-    return [{ ...result, sentence: `The ${fact} this ${end}.` }];
+    const wanted = `The ${limit.what} has to be ${limit.isLeast ? 'at least' : 'at most'} ${bound}`;
+    const text = limit.name === 'max_blind' ? String : twoDecimals;
+    const interval = intervalText({ low, high }, (end) => besideLimit(end, bound, text)) ?? 'without an interval';
+    const found = value === null ? limit.none : `it is ${text(value)} (${interval})`;
+    const sentence = `${wanted}; ${found}, so this ${verdict === 'holds' ? 'holds' : `is ${verdict}`}.`;
+    return [{ name: limit.name, limit: bound, value, low, high, verdict, sentence }];
   });
 }
 
@@ -40,17 +41,6 @@ function verdictOf({ isLeast }: Limit, bound: number, low: number | null, high: 
   const isRight = (end: number) => (isLeast ? end >= bound : end <= bound);
   if (worst !== null && isRight(worst)) return 'holds';
   return best !== null && !isRight(best) ? 'broken' : 'undecided';
-}
-
-function wanted({ isLeast }: Limit, bound: number): string {
-  return `has to be ${isLeast ? 'at least' : 'at most'} ${bound}`;
-}
-
-/** What was found, and what it has to be. */
-function factOf(limit: Limit, { value, limit: bound, ...ends }: Omit<LimitResult, 'sentence'>): string {
-  const text = limit.name === 'max_blind' ? String : twoDecimals;
-  const interval = intervalText(ends, (end) => besideLimit(end, bound, text)) ?? 'without an interval';
-  return `${limit.what} is ${text(value ?? 0)} (${interval}) and ${wanted(limit, bound)}`;
 }
 
 interface Limit {
@@ -131,24 +121,17 @@ export function judgeVerdict(calibration: Calibration): CalibrationDocument['ver
     const maxBlind = Math.floor(calibration.overall.losses.length * blindShare);
     return limitResults(calibration, { ...limits, maxBlind }).filter(({ verdict }) => verdict !== 'holds');
   };
-  const because = (results: readonly LimitResult[]) => `${results.map(reasonOf).join('; ')}.`;
+  const because = (results: readonly LimitResult[]) => results.map(({ sentence }) => sentence).join(' ');
   const [lacking, unusable] = [failing(GOOD), failing(USABLE)];
   if (unusable.length > 0) {
     const yet = unusable.every(({ verdict }) => verdict === 'undecided') ? ' yet' : '';
-    return { use: 'do not use', sentence: `Do not use this judge${yet}: ${because(unusable)}` };
+    return { use: 'do not use', sentence: `Do not use this judge${yet}. ${because(unusable)}` };
   }
-  if (lacking.length > 0) return { use: 'with care', sentence: `Usable with care: ${because(lacking)}` };
+  if (lacking.length > 0) return { use: 'with care', sentence: `Usable with care. ${because(lacking)}` };
   return {
     use: 'good',
     sentence: 'A good judge: ceiling, noise, sight of damages and resistance to tricks are proven.',
   };
-}
-
-function reasonOf(result: LimitResult): string {
-  // Its results are of these limits.
-  const limit = present(LIMITS.find(({ name }) => name === result.name));
-  if (result.value === null) return limit.none;
-  return `the ${factOf(limit, result)}${result.verdict === 'broken' ? '' : ', which is not proven'}`;
 }
 
 /** What a calibration cannot tell, a sentence each; none for one that can tell all. */

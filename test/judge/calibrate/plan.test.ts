@@ -1,11 +1,9 @@
 // Which judgements a calibration plans: seeded, within its calls, and every domain alike.
 
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openDataset, type RowRef } from '../../../src/benchmark/dataset.js';
 import { openMadePredictions, planOf, takesCall } from '../../../src/judge/calibrate/plan.js';
-import { RECORDED, temporaryFolder } from '../../support/cli.js';
+import { RECORDED } from '../../support/cli.js';
 
 const VARIANTS = ['truth', 'persistence', 'shuffled', 'empty'];
 
@@ -94,22 +92,4 @@ describe('a plan', () => {
     expect(looked.length).toBe(63);
     expect(new Set(looked).size).toBe(63);
   });
-
-  it('looks at several rows of a trajectory to take one', async () => {
-    const looked: RowRef[] = [];
-    // No row fits, so that its trajectory is looked at once, and nothing is planned.
-    await expect(planned({ maxCalls: 1 }, { data: await trajectory(), looked })).rejects.toThrow('too few');
-    expect(looked).toHaveLength(3);
-  });
 });
-
-/** A folder with three rows of one trajectory. */
-async function trajectory(): Promise<string> {
-  const dir = join(await temporaryFolder(), 'data');
-  await mkdir(dir);
-  const [first = ''] = (await readFile(join(RECORDED, 'web_test.jsonl'), 'utf8')).split('\n');
-  const row = JSON.parse(first);
-  const rows = [0, 1, 2].map((total) => ({ ...row, total_turns: total }));
-  await writeFile(join(dir, 'web_test.jsonl'), rows.map((one) => `${JSON.stringify(one)}\n`).join(''));
-  return dir;
-}

@@ -112,8 +112,7 @@ describe('keys in another order', () => {
   });
 
   it('are the same for records of the same keys', () => {
-    const text =
-      rewritten('rewrite-keys', '[{"a":1,"b":2,"c":3},{"a":4,"b":5,"c":6}]', 5) ?? '';
+    const text = rewritten('rewrite-keys', '[{"a":1,"b":2,"c":3},{"a":4,"b":5,"c":6}]', 5) ?? '';
     const [first, second] = [...text.matchAll(/\{.*?\}/g)].map(([object]) => object.replace(/\d/g, ''));
     expect(second).toBe(first);
   });

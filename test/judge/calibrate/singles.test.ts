@@ -109,7 +109,10 @@ describe('lost-fence', () => {
 
 describe('renamed-keys', () => {
   it.each([
-    ['{"name": "name", "userId": 5, "last_seen": null}', '{"title": "name", "userId_value": 5, "last_seen_value": null}'],
+    [
+      '{"name": "name", "userId": 5, "last_seen": null}',
+      '{"title": "name", "userId_value": 5, "last_seen_value": null}',
+    ],
     ['Title: a\nDate: b\nTitle: c\nDate: d', 'heading: a\nday: b\nheading: c\nday: d'],
     ['tag\tname\tstates\nmenu\tFile\t\nmenu\tEdit\ton', 'role\ttitle\tflags\nmenu\tFile\t\nmenu\tEdit\ton'],
     ['<a id=1 x_y=2>\n<b id=2>\n<c id=3>', '<a identifier=1 x_y=2>\n<b identifier=2>\n<c identifier=3>'],
@@ -151,10 +154,7 @@ describe('contrary-path', () => {
 
 describe('foreign-tool', () => {
   it.each([
-    [
-      '{"a": {"b": [1, "x"]}}',
-      /^\{ a: \{ b: \[ 1, 'x' \] \} \}$/,
-    ],
+    ['{"a": {"b": [1, "x"]}}', /^\{ a: \{ b: \[ 1, 'x' \] \} \}$/],
     ['done', /^\{\n {2}"stdout": "done"/],
   ])('says %j as %s', (text, other) => {
     expect(damaged('foreign-tool', text)).toMatch(other);

@@ -134,7 +134,7 @@ describe('a calibration as text', () => {
   test('ends with what the judge was held to', () => {
     const verdict = (minCeiling: number) =>
       textOf(seven, { limits: limitsDocument(limitResults(seven, { minCeiling })) });
-    expect(verdict(95)).toContain('\nPASSED: 1 limit for the judge\n- The ceiling is 97.10');
+    expect(verdict(95)).toContain('\nPASSED: 1 limit for the judge\n- The ceiling has to be at least 95; it is 97.10');
     expect(verdict(97)).toContain('\nUNDECIDED: 1 limit');
     expect(verdict(99)).toContain('\nNOT PASSED: 1 limit');
   });

@@ -1,9 +1,9 @@
 // What is said of two runs in one sentence.
 
 import { describe, expect, it } from 'vitest';
-import type { Difference } from '../../../src/stats/compare.js';
 import { DOMAINS } from '../../../src/core/types.js';
 import { openingOf } from '../../../src/report/comparison.js';
+import type { Difference } from '../../../src/stats/compare.js';
 import { comparisonView, difference, ofRows } from '../../support/comparison-views.js';
 
 describe('the opening sentence', () => {

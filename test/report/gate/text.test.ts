@@ -14,7 +14,7 @@ describe('in a terminal', () => {
     }),
     rule({
       domain: 'os',
-      label: 'OS',
+      name: 'OS',
       tier: 'supporting',
       counts: false,
       verdict: 'INCONCLUSIVE',
@@ -30,7 +30,7 @@ describe('in a terminal', () => {
     for (const columns of [60, 80, 120]) {
       const text = shown(columns);
       expect(text).toMatch(/^NO-GO: 1 of 2 rules broken\n\n/);
-      expect(text).toMatch(/^Overall +-3\.00 +-4\.00 to -2\.50 +≥ -2\.00 +broken$/m);
+      expect(text).toMatch(/^overall drop +-3\.00 +-4\.00 to -2\.50 +≥ -2\.00 +broken$/m);
       expect(text).toMatch(/^OS +-1\.00 .* \(open\)$/m);
       expect(text.match(/It fell by much/g)).toHaveLength(1);
       expect(text).not.toContain('Open.');

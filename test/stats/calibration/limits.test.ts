@@ -109,12 +109,30 @@ describe('whether a judge can be used', () => {
   });
 
   test.each([
-    ['a low ceiling', { ceiling: around(85, 1) }, {}, 'with care', /the ceiling is 85\.00 .* has to be at least 90\.$/],
-    ['a ceiling in doubt', { ceiling: around(90, 1) }, {}, 'with care', /at least 90, which is not proven\.$/],
-    ['three damages of 14', {}, { blind: 2, undecided: 1 }, 'with care', /damages that the judge is blind to is 2/],
-    ['eight damages of 14', {}, { blind: 8 }, 'do not use', /^Do not use this judge: the number of damages/],
-    ['eight undecided', {}, { undecided: 8 }, 'do not use', /^Do not use this judge yet: .* not proven\.$/],
-    ['no repeats', { noise: null }, {}, 'do not use', /^Do not use this judge yet: nothing was judged twice\.$/],
+    [
+      'a low ceiling',
+      { ceiling: around(85, 1) },
+      {},
+      'with care',
+      /The ceiling has to be at least 90; it is 85\.00 .*, so this is broken\.$/,
+    ],
+    ['a ceiling in doubt', { ceiling: around(90, 1) }, {}, 'with care', /at least 90; .* so this is undecided\.$/],
+    [
+      'three damages of 14',
+      {},
+      { blind: 2, undecided: 1 },
+      'with care',
+      /damages that the judge is blind to has to be at most 2; it is 2/,
+    ],
+    ['eight damages of 14', {}, { blind: 8 }, 'do not use', /^Do not use this judge\. The number of damages/],
+    ['eight undecided', {}, { undecided: 8 }, 'do not use', /^Do not use this judge yet\. .* this is undecided\.$/],
+    [
+      'no repeats',
+      { noise: null },
+      {},
+      'do not use',
+      /^Do not use this judge yet\. The noise .*; nothing was judged twice, so this is undecided\.$/,
+    ],
   ] as const)('%s', (_name, change, sights, use, sentence) => {
     expect(verdictOf(change, sights)).toEqual({ use, sentence: expect.stringMatching(sentence) });
   });
