@@ -1,9 +1,7 @@
 // node-llama-cpp, the optional peer: finding it, starting it, what to say where it is missing, and everything that is needed of its inner interface:
 // its own calls of llama.cpp's binding, by which all slots share an evaluation. No other file imports it.
 
-import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 import type * as LlamaCpp from 'node-llama-cpp';
 import { codeOf, messageOf, unavailable } from '../core/errors.js';
 
@@ -211,27 +209,8 @@ export async function importRuntime(): Promise<{ runtime: Runtime; jinja: Jinja 
   }
 }
 
-/** Packages of node-llama-cpp that compute on a GPU, by platform. */
-const GPU_CODE: Readonly<Record<string, readonly string[]>> = {
-  'linux-x64': ['linux-x64-cuda', 'linux-x64-vulkan'],
-  'win32-x64': ['win-x64-cuda', 'win-x64-vulkan'],
-};
-
-/** How to add GPU code; undefined where some is installed, and where there is none for this platform. */
-export function gpuCodeHint(): string | undefined {
-  const library = createRequire(createRequire(import.meta.url).resolve('node-llama-cpp'));
-  const hasCode = (name: string) => {
-    try {
-      // A checkout has empty packages under these names.
-      return existsSync(join(dirname(library.resolve(`@node-llama-cpp/${name}`)), '../bins'));
-    } catch {
-      return false;
-    }
-  };
-  if (GPU_CODE[`${process.platform}-${process.arch}`]?.some(hasCode) !== false) return undefined;
-  const isCheckout = existsSync(new URL('../../scripts/setup.mjs', import.meta.url));
-  return `\`${isCheckout ? 'npm run gpu` in the checkout' : `${INSTALLATION}\``} adds it`;
-}
+/** How GPU code is added, where there is any for this platform. */
+export const GPU_CODE_HINT = `\`npm run gpu\` in a checkout, elsewhere \`${INSTALLATION}\`, adds code for GPUs`;
 
 /** One for each kind of device in the whole process: making a second unhooks the first one's logger, and llama.cpp then writes its errors to stdout. */
 const instances = new Map<Gpu, ReturnType<typeof makeLlama>>();
@@ -268,12 +247,11 @@ async function makeLlama(runtime: Runtime, gpu: Gpu) {
     if (wanted !== 'auto' && llama.gpu !== wanted) throw new Error('it is not supported on this platform');
     return { llama, log };
   } catch (error) {
-    const hint = isNamed ? gpuCodeHint() : undefined;
-    throw unavailable(
-      hint === undefined
-        ? `node-llama-cpp has no working binary for ${isNamed ? gpu : 'this machine'} (${lineOf(error)}); ${isNamed ? 'check the driver and, for CUDA, its Toolkit (12 or 13), or use --gpu off' : 'install it with its optional packages'}`
-        : `no GPU code is installed for --gpu ${gpu}: ${hint}, and --gpu off does without`,
-    );
+    const remedy = isNamed
+      ? `${GPU_CODE_HINT}; check the driver and, for CUDA, its Toolkit (12 or 13), or use --gpu off`
+      : 'install it with its optional packages';
+    const device = isNamed ? gpu : 'this machine';
+    throw unavailable(`node-llama-cpp has no working binary for ${device} (${lineOf(error)}); ${remedy}`);
   }
 }
 

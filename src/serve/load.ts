@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import { badData, UserError, unavailable } from '../core/errors.js';
 import { counted } from '../core/printable.js';
-import { type Gpu, gpuCodeHint, lineOf, startLlama } from './inner-calls.js';
+import { GPU_CODE_HINT, type Gpu, lineOf, startLlama } from './inner-calls.js';
 import { type ModelFile, needsTwoThreads, type PlanSettings } from './memory.js';
 
 export interface EngineSettings extends PlanSettings {
@@ -32,8 +32,9 @@ export async function load(settings: EngineSettings) {
   const { runtime, jinja, llama, log } = await startLlama(gpu);
   log.length = 0;
   const threads = threadsOf(settings.threads, slots);
-  const hint = gpu === 'auto' && llama.gpu === false ? gpuCodeHint() : undefined;
-  if (hint !== undefined) onNote?.(`no GPU code is installed, running on ${counted(threads, 'thread')}; ${hint}`);
+  if (gpu === 'auto' && llama.gpu === false) {
+    onNote?.(`no GPU can be used, running on ${counted(threads, 'thread')}; ${GPU_CODE_HINT}`);
+  }
   const trained = file.insights.trainContextSize ?? Number.POSITIVE_INFINITY;
   if (contextSize > trained) {
     throw new UserError(

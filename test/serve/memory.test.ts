@@ -31,16 +31,16 @@ describe('what was given up', () => {
   const planned = (wishes: Partial<PlanWishes>, free: FreeMemory): PlanSettings & { readonly said: string } => {
     const all = { ...OPEN, ...wishes };
     const settings = fitting(planMemory(MODEL, all, free));
-    return { ...settings, said: tradesText(MODEL, all, settings, free).join('\n') };
+    return { ...settings, said: tradesText(MODEL, all, settings, free) ?? '' };
   };
 
-  test('a context below 32,768 is said to be short, with what would leave more', () => {
+  test('is named with its flags', () => {
     const free = gpu(23.5);
     const { said, ...settings } = planned({ slots: 8 }, free);
     expect(settings).toMatchObject({ gpuLayers: 41, slots: 8, kvCache: 'q8_0' });
     expect(settings.contextSize).toBeLessThan(32_768);
     expect(said).toMatch(
-      /prompts longer than that are refused, and the benchmark has them; a lower --parallel leaves more$/,
+      /^so that it fits, the context has [\d,]+ of 262,144 tokens \(--context\), the cache is q8_0 \(--kv-cache\);/,
     );
     expect(planned({ slots: 6 }, free).contextSize).toBeGreaterThanOrEqual(32_768);
     expect(planned({ slots: 7 }, free).contextSize).toBeLessThan(32_768);

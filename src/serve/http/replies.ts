@@ -3,7 +3,7 @@
 
 import { createHash, randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { isObject, parseJson } from '../../core/json.js';
+import { isObject, type JsonObject, parseJson } from '../../core/json.js';
 import { longestStart } from '../reply-reader.js';
 import {
   CLOSE_CALL,
@@ -24,20 +24,20 @@ import { answer, toldOf, type Usage } from './wire.js';
 
 type Piece = Exclude<ReplyEvent, ReplyEnd>;
 
-/** How one kind of reply is written. */
+/** How one kind of reply is written: as chunks, of which a whole reply is put together. */
 interface ReplyFormat {
   readonly idPrefix: string;
   readonly object: string;
   readonly chunkObject: string;
-  /** A choice of a whole reply. */
-  choice(index: number, pieces: readonly Piece[], end: ReplyEnd): unknown;
-  /** What a whole reply of one choice holds beside it. */
-  beside?(pieces: readonly Piece[]): Readonly<Record<string, unknown>>;
   /** A choice of a streamed reply, as entries of `choices`: for each event, and at the end. */
   writer(index: number): {
-    take(piece: Piece): readonly unknown[];
-    end(end: ReplyEnd): readonly unknown[];
+    take(piece: Piece): readonly JsonObject[];
+    end(end: ReplyEnd): readonly JsonObject[];
   };
+  /** A choice of a whole reply, by what its entries say together. */
+  whole(said: JsonObject): JsonObject;
+  /** What a whole reply of one choice holds beside it. */
+  beside?(pieces: readonly Piece[]): JsonObject;
 }
 
 type Text = Extract<Piece, { type: 'text' }>;
@@ -47,25 +47,10 @@ export const CHAT_REPLY: ReplyFormat = {
   idPrefix: 'chatcmpl-',
   object: 'chat.completion',
   chunkObject: 'chat.completion.chunk',
-  choice(index, pieces, end) {
-    const texts = pieces.filter((piece) => piece.type === 'text');
-    const calls = pieces.filter((piece) => piece.type === 'tool-call');
-    const said = (wanted: Text['channel']) =>
-      texts.map(({ channel, text }) => (channel === wanted ? text : '')).join('');
-    const [reasoning, content] = [said('reasoning'), said('content')];
-    const message = {
-      role: 'assistant',
-      content: content === '' && calls.length > 0 ? null : content,
-      ...(reasoning !== '' && { reasoning_content: reasoning }),
-      refusal: null,
-      ...(calls.length > 0 && { tool_calls: calls.map(callOf) }),
-    };
-    return { index, message, logprobs: chatLogprobs(texts), finish_reason: end.finishReason };
-  },
   writer(index) {
     let isOpen = false;
-    const entry = (delta: unknown, texts: readonly Text[] = [], finishReason: string | null = null) => {
-      const own = { index, delta, logprobs: chatLogprobs(texts), finish_reason: finishReason };
+    const entry = (delta: object, logprobs: unknown = null, finishReason: string | null = null) => {
+      const own = { index, delta, logprobs, finish_reason: finishReason };
       if (isOpen) return [own];
       isOpen = true;
       // The role comes before all else.
@@ -74,11 +59,18 @@ export const CHAT_REPLY: ReplyFormat = {
     return {
       take(piece) {
         if (piece.type === 'prompt') return [];
-        if (piece.type === 'text') return entry({ [KEYS[piece.channel]]: piece.text }, [piece]);
-        return entry({ tool_calls: [{ index: piece.index, ...callOf(piece) }] });
+        if (piece.type === 'text') return entry({ [KEYS[piece.channel]]: piece.text }, chatLogprobs(piece));
+        const { index: at, id, name, arguments: given } = piece;
+        return entry({ tool_calls: [{ index: at, id, type: 'function', function: { name, arguments: given } }] });
       },
-      end: ({ finishReason }) => entry({}, [], finishReason),
+      end: ({ finishReason }) => entry({}, null, finishReason),
     };
+  },
+  whole({ delta, ...choice }) {
+    const { content, tool_calls: calls, ...message } = Object(delta);
+    const called = calls?.map(({ index: _, ...call }: { index: number }) => call);
+    const text = content === '' && called !== undefined ? null : content;
+    return { ...choice, message: { ...message, content: text, refusal: null, tool_calls: called } };
   },
 };
 
@@ -99,20 +91,12 @@ function scoredChatReply(promptFrom: number): ReplyFormat {
   };
 }
 
-function callOf({ id, name, arguments: given }: ToolCall) {
-  return { id, type: 'function', function: { name, arguments: given } };
-}
-
 /** Thinking has a key of its own beside OpenAI's. */
-function chatLogprobs(texts: readonly Text[]): unknown {
-  if (texts.every(({ scores }) => scores === undefined)) return null;
+function chatLogprobs({ channel, scores }: Text): unknown {
+  if (scores === undefined) return null;
   const entryOf = ({ text, logprob, bytes }: ScoredToken) => ({ token: text, logprob, bytes });
-  const of = (wanted: Text['channel']) =>
-    texts
-      .flatMap(({ channel, scores = [] }) => (channel === wanted ? scores : []))
-      .map(({ top, ...score }) => ({ ...entryOf(score), top_logprobs: top.map(entryOf) }));
-  const reasoning = of('reasoning');
-  return { content: of('content'), refusal: null, ...(reasoning.length > 0 && { reasoning_content: reasoning }) };
+  const told = scores.map(({ top, ...score }) => ({ ...entryOf(score), top_logprobs: top.map(entryOf) }));
+  return { content: [], refusal: null, [KEYS[channel]]: told };
 }
 
 /** What is known of a prompt before its reply. */
@@ -123,53 +107,54 @@ interface Echo {
   readonly unscored: readonly string[];
 }
 
-/** OpenAI's older format. `echoes` by choice; `scored` says whether logprobs are told. */
-function completionReply(echoes: readonly Echo[], scored: boolean): ReplyFormat {
-  const writer = (index: number) => {
-    const { text: echo, unscored } = echoes[index] ?? { unscored: [] };
-    const offsetOf = textOffsets();
-    let isEchoed = echo === undefined;
-    const write = (text: string, logprobs: Logprobs | null, finishReason: string | null = null) => ({
-      index,
-      text,
-      logprobs,
-      finish_reason: finishReason,
-    });
-    /** The prompt comes first, its scores with it where there are any. */
-    const echoed = (scores: readonly TokenScore[] = []) => {
-      if (isEchoed || echo === undefined) return [];
-      isEchoed = true;
-      return [write(echo, scored ? textLogprobs(unscored, scores, offsetOf) : null)];
-    };
-    return {
-      take(piece: Piece) {
-        if (piece.type === 'prompt') return echoed(piece.scores);
-        if (piece.type !== 'text') return [];
-        const { scores } = piece;
-        return [...echoed(), write(piece.text, scores === undefined ? null : textLogprobs([], scores, offsetOf))];
-      },
-      end: ({ finishReason }: ReplyEnd) => [...echoed(), write('', null, finishReason)],
-    };
-  };
+/** OpenAI's older format. `scored` says whether logprobs are told. */
+function completionReply({ text: echo, unscored }: Echo, scored: boolean): ReplyFormat {
   return {
     idPrefix: 'cmpl-',
     object: 'text_completion',
     chunkObject: 'text_completion',
-    choice(index, pieces, { finishReason }) {
-      const { text = '', unscored } = echoes[index] ?? { unscored: [] };
-      const scores = pieces.flatMap((piece) => (piece.type === 'tool-call' ? [] : (piece.scores ?? [])));
-      return {
+    writer(index) {
+      const offsetOf = textOffsets();
+      let isEchoed = echo === undefined;
+      const entry = (text: string, logprobs: unknown, finishReason: string | null = null) => ({
         index,
-        text: text + pieces.map((piece) => (piece.type === 'text' ? piece.text : '')).join(''),
-        logprobs: scored ? textLogprobs(unscored, scores, textOffsets()) : null,
+        text,
+        logprobs,
         finish_reason: finishReason,
+      });
+      /** The prompt comes first, its scores with it where there are any. */
+      const echoed = (scores: readonly TokenScore[] = []) => {
+        if (isEchoed || echo === undefined) return [];
+        isEchoed = true;
+        return [entry(echo, scored ? textLogprobs(unscored, scores, offsetOf) : null)];
+      };
+      return {
+        take(piece) {
+          if (piece.type === 'prompt') return echoed(piece.scores);
+          if (piece.type !== 'text') return [];
+          const { scores } = piece;
+          return [...echoed(), entry(piece.text, scores === undefined ? null : textLogprobs([], scores, offsetOf))];
+        },
+        end: ({ finishReason }) => [...echoed(), entry('', null, finishReason)],
       };
     },
-    writer,
+    whole: (said) => said,
   };
 }
 
-type Logprobs = ReturnType<typeof textLogprobs>;
+/** What two entries say together: texts and lists one behind the other, and where one is null, the other. */
+function joined(first: unknown, second: unknown): unknown {
+  if (first === null || first === undefined) return second;
+  if (typeof first === 'string' && typeof second === 'string') return first + second;
+  if (Array.isArray(first) && Array.isArray(second)) return [...first, ...second];
+  if (isObject(first) && isObject(second)) return joinedObjects(first, second);
+  return second ?? first;
+}
+
+function joinedObjects(first: JsonObject, second: JsonObject): JsonObject {
+  const members = Object.entries(second).map(([key, value]) => [key, joined(first[key], value)]);
+  return { ...first, ...Object.fromEntries(members) };
+}
 
 function textLogprobs(unscored: readonly string[], scores: readonly TokenScore[], offsetOf: OffsetOf) {
   const encoder = new TextEncoder();
@@ -202,8 +187,6 @@ function textOffsets(): OffsetOf {
   };
 }
 
-// Replies: what is asked of the engine for one, and how its choices are written, whole or as events, whatever their format.
-
 /** What is asked of the engine for one reply. */
 type Asked = Awaited<ReturnType<typeof chatAsked>>;
 
@@ -219,8 +202,7 @@ function choicesOf(prompt: EnginePrompt, options: GenerateOptions, n: number) {
 export async function chatAsked(engine: Engine, body: unknown, defaults: ServerDefaults) {
   const asked = readChatRequest(body, defaults);
   const { messages, options, promptLogprobs: top, stream, includeUsage } = asked;
-  // Prompts there are, of which each has as many calls, those of a prompt in a row.
-  const reply = { stream, includeUsage, prompts: 1, tools: asked.tools, format: CHAT_REPLY };
+  const reply = { stream, includeUsage, tools: asked.tools, format: CHAT_REPLY };
   if (top === undefined) return { ...reply, calls: choicesOf({ messages, tools: asked.tools }, options, asked.n) };
   // Scores the last message, from where its prompt leaves that of the messages before it.
   const rendered = (shown: typeof messages) =>
@@ -235,28 +217,23 @@ export async function chatAsked(engine: Engine, body: unknown, defaults: ServerD
 /** Throws as `readCompletionRequest`. */
 export async function completionAsked(engine: Engine, body: unknown, defaults: ServerDefaults): Promise<Asked> {
   const asked = readCompletionRequest(body, defaults);
-  const { scores } = asked.options;
-  const echoes: Echo[] = [];
-  const calls: Asked['calls'] = [];
-  for (const given of asked.prompts) {
-    let [prompt, options, echo]: [EnginePrompt, GenerateOptions, Echo] = [given, asked.options, { unscored: [] }];
-    if (asked.echo) {
-      const tokens = await engine.tokenize(given, { templateArguments: {}, addGenerationPrompt: true });
-      const promptFrom = scores === undefined ? 0 : Math.min(asked.scoreFrom, tokens.length);
-      prompt = { tokens };
-      echo = {
-        text: 'text' in given ? given.text : engine.detokenize(tokens),
-        unscored: tokens.slice(0, promptFrom).map((token) => engine.detokenize([token])),
-      };
-      if (scores !== undefined) options = { ...options, scores: { ...scores, promptFrom } };
-    }
-    const choices = choicesOf(prompt, options, asked.n);
-    calls.push(...choices);
-    echoes.push(...choices.map(() => echo));
+  const { stream, includeUsage, prompt, options, n } = asked;
+  const { scores } = options;
+  const reply = { stream, includeUsage, tools: [] };
+  if (!asked.echo) {
+    const format = completionReply({ unscored: [] }, scores !== undefined);
+    return { ...reply, format, calls: choicesOf(prompt, options, n) };
   }
-  const { stream, includeUsage } = asked;
-  const format = completionReply(echoes, scores !== undefined);
-  return { stream, includeUsage, prompts: asked.prompts.length, tools: [], format, calls };
+  const tokens = await engine.tokenize(prompt, { templateArguments: {}, addGenerationPrompt: true });
+  // Nothing precedes the first token.
+  const promptFrom = scores === undefined ? 0 : 1;
+  const echo = {
+    text: 'text' in prompt ? prompt.text : engine.detokenize(tokens),
+    unscored: tokens.slice(0, promptFrom).map((token) => engine.detokenize([token])),
+  };
+  const scored = scores && { ...scores, promptFrom };
+  const calls = choicesOf({ tokens }, { ...options, scores: scored }, n);
+  return { ...reply, format: completionReply(echo, scores !== undefined), calls };
 }
 
 const PING_MS = 15_000;
@@ -272,7 +249,7 @@ export async function reply(
   signal: AbortSignal,
   { pingIntervalMs = PING_MS, onError }: { pingIntervalMs?: number; onError?: (error: unknown) => void },
 ): Promise<Usage[]> {
-  const { calls, prompts, tools, format } = asked;
+  const { calls, tools, format } = asked;
   const { name, file: _, ...facts } = engine.facts;
   const head = {
     id: `${format.idPrefix}${randomUUID()}`,
@@ -292,25 +269,21 @@ export async function reply(
   });
   try {
     if (asked.stream) {
-      return await replyInEvents(
-        response,
-        { format, head, choices, prompts },
-        {
-          includeUsage: asked.includeUsage,
-          pingIntervalMs,
-          errorOf: (error) => toldOf(error, signal, onError),
-        },
-      );
+      const errorOf = (error: unknown) => toldOf(error, signal, onError);
+      const settings = { includeUsage: asked.includeUsage, pingIntervalMs, errorOf };
+      return await replyInEvents(response, { format, head, choices }, settings);
     }
     const read = choices.map(async (events, index) => {
       const pieces: Piece[] = [];
       const end = await readEvents(events, (piece) => pieces.push(piece));
-      return { choice: format.choice(index, pieces, end), beside: format.beside?.(pieces), usage: end.usage };
+      const writer = format.writer(index);
+      const entries = [...pieces.flatMap((piece) => writer.take(piece)), ...writer.end(end)];
+      return { choice: format.whole(entries.reduce(joinedObjects)), beside: format.beside?.(pieces), usage: end.usage };
     });
     const written = await Promise.all(read);
     const usages = written.map(({ usage }) => usage);
     const body = { ...head, object: format.object, choices: written.map(({ choice }) => choice) };
-    answer(response, 200, { ...body, ...written[0]?.beside, usage: usageBody(usages, prompts) });
+    answer(response, 200, { ...body, ...written[0]?.beside, usage: usageBody(usages) });
     return usages;
   } finally {
     failing.abort();
@@ -329,14 +302,14 @@ export function sumOf(usages: readonly Usage[]): Usage {
 }
 
 /** The usage of all choices: a prompt counts once, as OpenAI has it, with what the first choice found in the cache. */
-function usageBody(usages: readonly Usage[], prompts: number): unknown {
-  const prompt = sumOf(usages.filter((_, index) => index % (usages.length / prompts) === 0));
+function usageBody(usages: readonly Usage[]): unknown {
+  const { promptTokens = 0, cachedTokens = 0 } = usages[0] ?? {};
   const all = sumOf(usages);
   return {
-    prompt_tokens: prompt.promptTokens,
+    prompt_tokens: promptTokens,
     completion_tokens: all.completionTokens,
-    total_tokens: prompt.promptTokens + all.completionTokens,
-    prompt_tokens_details: { cached_tokens: prompt.cachedTokens },
+    total_tokens: promptTokens + all.completionTokens,
+    prompt_tokens_details: { cached_tokens: cachedTokens },
     completion_tokens_details: { reasoning_tokens: all.reasoningTokens },
   };
 }
@@ -348,11 +321,10 @@ export async function replyInEvents(
     format,
     head,
     choices,
-    prompts,
-  }: Pick<Asked, 'format' | 'prompts'> & {
+  }: {
+    readonly format: ReplyFormat;
     /** What stands in a reply and in each of its chunks. */
     readonly head: object;
-    /** As many for each prompt. */
     readonly choices: readonly AsyncIterable<ReplyEvent>[];
   },
   settings: {
@@ -381,7 +353,7 @@ export async function replyInEvents(
   };
   try {
     const usages = await Promise.all(choices.map(write));
-    if (settings.includeUsage) send([], usageBody(usages, prompts));
+    if (settings.includeUsage) send([], usageBody(usages));
     sendText('[DONE]');
     response.end();
     return usages;

@@ -2,7 +2,7 @@
 
 import { randomInt } from 'node:crypto';
 import { unescape as decoded } from 'node:querystring';
-import { type Engine, MOST_SEED, readDetokenizeRequest, readTokenizeRequest } from '../request.js';
+import { type Engine, MOST_SEED, readTokenizeRequest } from '../request.js';
 import { chatAsked, completionAsked, reply, sumOf } from './replies.js';
 import {
   ApiError,
@@ -135,14 +135,9 @@ export async function startServer(engine: Engine | Promise<Engine>, options: Ser
       'POST /v1/completions': replying(completionAsked),
       'POST /tokenize': async (visit) => {
         const { engine, models } = ready();
-        const { prompt, options, withTexts } = readTokenizeRequest(await bodyOf(visit), models);
+        const { prompt, options } = readTokenizeRequest(await bodyOf(visit), models);
         const tokens = await engine.tokenize(prompt, options);
-        const token_strs = withTexts ? tokens.map((token) => engine.detokenize([token])) : null;
-        return { count: tokens.length, max_model_len: engine.facts.contextSize, tokens, token_strs };
-      },
-      'POST /detokenize': async (visit) => {
-        const { engine, models } = ready();
-        return { prompt: engine.detokenize(readDetokenizeRequest(await bodyOf(visit), models)) };
+        return { count: tokens.length, max_model_len: engine.facts.contextSize, tokens };
       },
     },
     toldOf: (error, signal) => toldOf(error, signal, onError),

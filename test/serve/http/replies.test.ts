@@ -47,7 +47,7 @@ test('the words of a step leave in one write, whatever the choices, and each chu
         return Reflect.apply(write, socket, given);
       });
     }
-    const replying = { format: CHAT_REPLY, head: HEAD, choices: inStep(), prompts: 1 };
+    const replying = { format: CHAT_REPLY, head: HEAD, choices: inStep() };
     const errorOf = (error: unknown): never => {
       throw error;
     };

@@ -5,10 +5,7 @@ import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../../src/core/errors.js';
 import type { RunningServer } from '../../../src/serve/http/server.js';
-import { bodyLimitBytes } from '../../../src/serve/http/wire.js';
-import { content, END, ENDLESS, FACTS, HELLO, post, REPLY, scripted, serve } from '../../support/scripted-server.js';
-
-const LIMIT_BYTES = bodyLimitBytes(FACTS.contextSize);
+import { content, END, ENDLESS, HELLO, post, REPLY, scripted, serve } from '../../support/scripted-server.js';
 
 /** Sends bytes as they are and gives back all that comes until the connection ends. */
 async function rawly(server: RunningServer, text: string): Promise<string> {
@@ -36,11 +33,6 @@ test.each([
   ],
   ['a head that does not come', 'POST /v1/chat', '408'],
   ['what is no HTTP', 'hello?\r\n\r\n', '400'],
-  [
-    'a body announced as too large',
-    `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${LIMIT_BYTES + 1}\r\n\r\n{`,
-    '413',
-  ],
   ['an endless head', `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, '431'],
 ])('%s gets an error and a closed connection', async (_, sent, status) => {
   const server = await serve(scripted(REPLY), { requestTimeoutMs: 50 });

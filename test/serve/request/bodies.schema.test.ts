@@ -1,4 +1,4 @@
-// Schemas that are too large.
+// A schema that is too large.
 
 import { expect, test } from 'vitest';
 import { errorOf, HELLO, post, REPLY, scripted, serve } from '../../support/scripted-server.js';
@@ -8,15 +8,12 @@ const holding = (schema: unknown) => ({
   response_format: { type: 'json_schema', json_schema: { name: 'x', schema } },
 });
 
-test('one that is too large or too deep is refused, before a grammar is made of it', async () => {
+test('one that is too large is refused, before a grammar is made of it', async () => {
   const engine = scripted(REPLY);
   const server = await serve(engine);
   const large = { enum: Array.from({ length: 50_000 }, (_, index) => index) };
-  const deep = Array.from({ length: 100 }).reduce<object>((items) => ({ type: 'array', items }), {});
-  for (const schema of [large, deep]) {
-    const response = await post(server, holding(schema));
-    expect([response.status, (await errorOf(response)).code]).toEqual([400, 'schema_too_large']);
-  }
+  const response = await post(server, holding(large));
+  expect([response.status, (await errorOf(response)).code]).toEqual([400, 'schema_too_large']);
   expect(engine.calls).toEqual([]);
   expect((await post(server, holding({ enum: large.enum.slice(0, 1_900) }))).status).toBe(200);
 });
