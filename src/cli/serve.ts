@@ -10,7 +10,6 @@ import type { Io } from '../core/types.js';
 import type { ServeDocument } from '../model/local.js';
 import { openEngine } from '../serve/engine.js';
 import { startServer } from '../serve/http/server.js';
-import { requestLine } from '../serve/http/wire.js';
 import { showLoading } from '../serve/loading.js';
 import { readModelFile, requirePossible, settingsThatFit } from '../serve/memory.js';
 import { defineCommand, type OptionTable, option, type Settings, under } from '../settings/command.js';
@@ -109,7 +108,7 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
     apiKey: settings.apiKey,
     thinkingBudget: settings.thinkingBudget,
-    onRequest: settings.verbose ? (record) => say(requestLine(record, new Date())) : undefined,
+    onRequest: settings.verbose ? (record) => say(printable(JSON.stringify(record))) : undefined,
     onError: (error) => say(`engine: ${printable(messageOf(error))}`),
   }).catch((error) => {
     givingUp.abort();

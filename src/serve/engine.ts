@@ -89,12 +89,12 @@ function createEngine(loaded: Loaded, settings: EngineSettings, template: Templa
     signal: AbortSignal,
   ): AsyncGenerator<GenerateEvent, void, void> {
     const { tokens } = request.prompt;
-    const texts = { reasoning: '', content: '' };
+    let text = '';
     const found: TokenScore[] = [];
     /** Resolves with the end; undefined where the reader has left. */
     const read = async (part: Request) => {
       for await (const event of run(part, signal)) {
-        if (event.type === 'text') texts[event.channel] += event.text;
+        if (event.type === 'text') text += event.text;
         else if (event.type === 'prompt') found.push(...event.scores);
         else return event;
       }
@@ -109,11 +109,8 @@ function createEngine(loaded: Loaded, settings: EngineSettings, template: Templa
     if (found.length < all.length - from) return;
     const ofPrompt = found.slice(0, tokens.length - from);
     if (ofPrompt.length > 0) yield { type: 'prompt', scores: ofPrompt };
-    const ofReply = splitScores(found.slice(ofPrompt.length), request.reader.spokenThinking, texts.content);
-    for (const channel of ['reasoning', 'content'] as const) {
-      if (texts[channel] === '' && ofReply[channel].length === 0) continue;
-      yield { type: 'text', channel, text: texts[channel], scores: ofReply[channel] };
-    }
+    const ofReply = found.slice(ofPrompt.length);
+    if (text !== '' || ofReply.length > 0) yield { type: 'text', channel: 'content', text, scores: ofReply };
     const cachedTokens = scored?.usage.cachedTokens ?? 0;
     const usage = { promptTokens: tokens.length, cachedTokens, completionTokens: 0, reasoningTokens: 0 };
     yield said ?? { type: 'end', finishReason: 'length', usage };
@@ -140,19 +137,6 @@ function createEngine(loaded: Loaded, settings: EngineSettings, template: Templa
       await unload(loaded);
     },
   };
-}
-
-/** Thinking has the newlines behind it too; what was said behind the content (a stop string, the end) has no score. */
-function splitScores(scores: readonly TokenScore[], thinking: number, content: string) {
-  const said = thinking === 0 ? 0 : scores.findIndex(({ text }, index) => index >= thinking && !/^\n+$/.test(text));
-  const start = said < 0 ? scores.length : said;
-  let left = Buffer.byteLength(content);
-  const ofContent = scores.slice(start).filter(({ bytes }) => {
-    const isInside = left > 0;
-    left -= bytes.length;
-    return isInside;
-  });
-  return { reasoning: scores.slice(0, start), content: ofContent };
 }
 
 /** The grammar maker ends a schema's text with these; they are cut off like a stop string. */

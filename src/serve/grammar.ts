@@ -91,27 +91,17 @@ function formsOf(
       .strictObject({
         type: z.literal('array'),
         items: schema.optional(),
-        prefixItems: schemas.optional(),
         minItems: least,
         maxItems: most,
       })
       .refine(
-        ({ prefixItems = [], minItems = 0, maxItems = Number.POSITIVE_INFINITY }) =>
-          Math.max(minItems, prefixItems.length) <= maxItems,
-        'its "maxItems" is less than "minItems", or than its "prefixItems" are, all of which are written',
+        ({ minItems = 0, maxItems = minItems }) => minItems <= maxItems,
+        'its "maxItems" is less than its "minItems"',
       ),
     string: z
-      .strictObject({
-        type: z.literal('string'),
-        minLength: least,
-        maxLength: most,
-        format: z.enum(['date-time', 'time', 'date']).optional(),
-      })
+      .strictObject({ type: z.literal('string'), minLength: least, maxLength: most })
       .refine(({ minLength = 0, maxLength = minLength }) => minLength <= maxLength, {
         error: 'its "maxLength" is less than its "minLength"',
-      })
-      .refine(({ format, minLength, maxLength }) => format === undefined || (minLength ?? maxLength) === undefined, {
-        error: '"format" and a length cannot be combined here',
       }),
     scalars: z.strictObject({ type }),
   };

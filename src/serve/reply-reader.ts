@@ -62,8 +62,6 @@ export class ReplyReader {
   inThinking: boolean;
   /** The reply's tokens, those included that were put in and the one that ends it. */
   readonly spoken: number[] = [];
-  /** How many of them belong to the thinking, its end included. */
-  spokenThinking = 0;
   reasoningTokens = 0;
   /** Tokens taken, the text of which is not complete or was not asked for yet: all of the same channel. */
   #open: number[] = [];
@@ -91,10 +89,8 @@ export class ReplyReader {
    * to be looked for.
    */
   take(token: number): ReplyStep {
-    const wasThinking = this.inThinking;
     const step = this.#step(token);
     this.spoken.push(...(step.insteadOf ?? [token]));
-    if (wasThinking || this.inThinking) this.spokenThinking = this.spoken.length;
     const isUsedUp = this.spoken.length >= this.settings.maxTokens;
     return step.finish === undefined && isUsedUp ? { ...step, finish: 'length' } : step;
   }

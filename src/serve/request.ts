@@ -69,11 +69,6 @@ function served<T>(is: (value: unknown) => boolean, hint = ''): z.ZodType<T> {
   });
 }
 
-/** The value under which a parameter asks for what happens anyway. */
-function only(value: unknown) {
-  return served((given) => given === value).optional();
-}
-
 /** An object without the nulls and empty lists that a reply's own message has. */
 function said(value: unknown): unknown {
   if (!isObject(value)) return value;
@@ -107,19 +102,11 @@ const OF_ANY_REPLY = {
   stream_options: z
     .strictObject({
       include_usage: z.boolean().nullable().default(false),
-      // vLLM's counts in every chunk are an extra; OpenAI's padding against eavesdroppers is not, unless it is turned off.
-      continuous_usage_stats: z.unknown().optional(),
-      include_obfuscation: only(false),
     })
     .optional(),
   // Labels for the provider's own books.
   user: label,
   metadata: object.optional(),
-  safety_identifier: label,
-  prompt_cache_key: label,
-  prompt_cache_retention: label,
-  service_tier: label,
-  store: only(false),
 } as const;
 
 /** What is read of them: how replies are sampled and streamed. Throws an ApiError (400). */
@@ -229,11 +216,9 @@ const responseFormat = z
 const templateArguments = z
   .looseObject({
     enable_thinking: z.boolean().optional(),
-    messages: only(undefined),
-    tools: only(undefined),
-    documents: only(undefined),
-    add_generation_prompt: only(undefined),
-    continue_final_message: only(undefined),
+    messages: z.undefined().optional(),
+    tools: z.undefined().optional(),
+    add_generation_prompt: z.undefined().optional(),
   })
   .default({});
 
@@ -259,15 +244,12 @@ const BODY = z.strictObject({
   max_completion_tokens: maxTokens,
   max_tokens: maxTokens,
   response_format: responseFormat,
-  logprobs: z.boolean().default(false),
-  top_logprobs: logprobCount,
   messages,
   prompt_logprobs: logprobCount,
   add_generation_prompt: z.boolean().default(true),
   thinking_budget: z.int().min(0).optional(),
   reasoning_effort: z.enum(Object.keys(EFFORTS)).default('high'),
   chat_template_kwargs: templateArguments,
-  modalities: served((value) => JSON.stringify(value) === '["text"]').optional(),
 });
 
 /** Reads a request's body as parsed from JSON. Throws an ApiError (400, or 404 for a model not served). */
@@ -278,22 +260,16 @@ export function readChatRequest(body: unknown, server: ServerDefaults) {
     throw invalid("'tools' and a 'response_format' that holds the reply cannot be combined", 'response_format');
   }
   const { sampling, ...reply } = readAnyReply(given, server);
-  const { logprobs, top_logprobs: top = 0 } = given;
-  if (top > 0 && !logprobs) throw invalid("'top_logprobs' needs 'logprobs': true", 'top_logprobs');
   const { reasoning_effort: effort, chat_template_kwargs: template, prompt_logprobs: promptLogprobs } = given;
-  if (effort === 'none' && template.enable_thinking === true) {
-    throw invalid("'reasoning_effort' none and 'enable_thinking' contradict each other", 'reasoning_effort');
-  }
   const isOpen = given.add_generation_prompt;
   const isReply = !isOpen && given.messages.length > 1 && given.messages.at(-1)?.role === 'assistant';
-  const isScored = promptLogprobs !== undefined && isReply && given.n === 1 && !given.stream && !logprobs;
+  const isScored = promptLogprobs !== undefined && isReply && given.n === 1 && !given.stream;
   if (!isScored && !(promptLogprobs === undefined && isOpen)) {
     const message =
-      "'prompt_logprobs' scores a given reply: it needs 'add_generation_prompt': false, a message of the assistant behind others, and neither 'stream', 'n' nor 'logprobs'";
+      "'prompt_logprobs' scores a given reply: it needs 'add_generation_prompt': false, a message of the assistant behind others, and neither 'stream' nor 'n'";
     throw invalid(message, 'prompt_logprobs');
   }
   const { thinking_budget: asked = server.thinkingBudget } = given;
-  const scores: ScoreOptions | undefined = logprobs ? { reply: true, top } : undefined;
   const options: GenerateOptions = {
     ...sampling,
     maxTokens: given.max_completion_tokens ?? given.max_tokens,
@@ -302,7 +278,6 @@ export function readChatRequest(body: unknown, server: ServerDefaults) {
     // The smallest of the server's, the request's and the effort's budgets holds.
     thinkingBudget: Math.min(server.thinkingBudget, asked, EFFORTS[effort] ?? asked),
     templateArguments: effort === 'none' ? { ...template, enable_thinking: false } : template,
-    scores,
   };
   return {
     ...reply,
@@ -416,7 +391,6 @@ export interface ScoredToken {
   readonly token: number;
   /** With U+FFFD for bytes that are no whole character. */
   readonly text: string;
-  readonly bytes: readonly number[];
   /** Natural logarithm of its probability. */
   readonly logprob: number;
 }
@@ -429,7 +403,7 @@ export interface TokenScore extends ScoredToken {
 export type GenerateEvent =
   /** Tokens of the prompt, in order, before any text. */
   | { readonly type: 'prompt'; readonly scores: readonly TokenScore[] }
-  /** With `scores`, where asked for, of the tokens that the text came of; those up to the end of thinking belong to it. */
+  /** With `scores`, where asked for, of the tokens that the text came of. */
   | {
       readonly type: 'text';
       readonly channel: 'reasoning' | 'content';

@@ -43,7 +43,8 @@ const MOST_CHECKPOINTS = 4096;
 
 /** @param checkpointBytes host memory for the states that are kept */
 export function openSlot({ model, context }: Loaded, calls: InnerCalls, checkpointBytes: number): Evaluator<Request> {
-  const shown = showTokens(model);
+  // Special tokens included.
+  const shown: ShowToken = (token, logprob) => ({ token, text: model.detokenize([asToken(token)], true), logprob });
   /** It alone knows which tokens it holds. */
   const sequence = context.getSequence({
     contextShift: { strategy: refuseShift },
@@ -207,17 +208,6 @@ function penaltyConfig(
 
 type ShowToken = (token: number, logprob: number) => ScoredToken;
 
-function showTokens(model: LlamaCpp.LlamaModel): ShowToken {
-  const { model: kind, tokens } = model.fileInfo.metadata.tokenizer?.ggml ?? {};
-  // Other vocabularies do not spell out the bytes of a token that is no whole text.
-  const spelling = kind === 'gpt2' ? tokens : undefined;
-  return (token, logprob) => {
-    // Special tokens included.
-    const text = model.detokenize([asToken(token)], true);
-    return { token, text, bytes: spelledBytes(spelling?.[token] ?? text), logprob };
-  };
-}
-
 /** Probabilities come as 32-bit floats, in which nothing smaller than this is told from 0. */
 const SMALLEST = 2 ** -149;
 
@@ -240,19 +230,4 @@ function scoreToken(
     likely.push(scored(id, probability));
   }
   return { ...scored(token, probabilities.get(token) ?? 0), top: likely };
-}
-
-/** Bytes by character in the spelling of GPT-2's vocabularies: printable ones stand for themselves, the others for what follows U+00FF. */
-const BYTES: ReadonlyMap<string, number> = (() => {
-  const isPrintable = (byte: number) => (byte > 32 && byte < 127) || (byte > 160 && byte < 173) || byte > 173;
-  let next = 256;
-  return new Map(
-    Array.from({ length: 256 }, (_, byte) => [String.fromCharCode(isPrintable(byte) ? byte : next++), byte]),
-  );
-})();
-
-/** The bytes of a token in that spelling; of a special one, which is spelled as it is, those of its text. */
-function spelledBytes(token: string): readonly number[] {
-  const bytes = Array.from(token, (character) => BYTES.get(character));
-  return bytes.every((byte) => byte !== undefined) ? bytes : [...new TextEncoder().encode(token)];
 }

@@ -260,7 +260,7 @@ export function openStarts(settings: PromptSettings & Pick<SimulationSettings, '
         if (!isForeign || !(error instanceof UserError)) throw error;
         throw inputMissing('no world can start at a row here: this server has no data');
       });
-      const sample = await opened.readSample(rowNamed(start.row, opened, isForeign));
+      const sample = await opened.readSample(rowNamed(start.row, opened));
       if (own !== undefined) return worldAt(sample, own);
       ofRows ??= openRowPrompts(settings, io);
       const prompts = await ofRows;
@@ -317,23 +317,18 @@ function nameOf({ domain, id, turnIdx }: RowRef): string {
   return `${domain}:${id}:${turnIdx}`;
 }
 
-function rowNamed(name: string, { rows, find }: Dataset, isForeign = false): RowRef {
-  const byKey = find(name);
-  if (byKey !== undefined) return byKey;
-  const found = rows.filter((row) => [nameOf(row), row.id, `${row.domain}:${row.id}`].includes(name));
-  const [only, ...others] = found;
-  if (only !== undefined && others.length === 0) return only;
+function rowNamed(name: string, { rows, find }: Dataset): RowRef {
+  const found = rows.filter((row) => [nameOf(row), row.id].includes(name));
+  const row = find(name) ?? found[0];
   const shown = oneLine(name, 80);
-  const [flag, way] = isForeign ? ['', ''] : ['--from: ', ' (--list-rows lists them)'];
-  if (only !== undefined) {
-    const some = found.slice(0, 5).map((row) => `${nameOf(row)} (key ${row.key})`);
-    throw new UserError(
-      `${flag}${found.length} rows are named "${shown}": give the name or key of one, such as ${some.join(', ')}`,
-    );
+  if (row === undefined) {
+    const near = nearest(name, rows.map(nameOf));
+    throw inputMissing(`there is no row "${shown}"${near === undefined ? '' : `; did you mean "${near}"?`}`);
   }
-  const names = rows.flatMap((row) => [nameOf(row), row.key, row.id]);
-  const near = nearest(name, names);
-  throw inputMissing(`${flag}there is no row "${shown}"${near === undefined ? '' : `; did you mean "${near}"?`}${way}`);
+  if (row === found[0] && found.length > 1) {
+    throw new UserError(`${found.length} rows are named "${shown}": give the name of one, such as ${nameOf(row)}`);
+  }
+  return row;
 }
 
 // A trajectory as a file of the benchmark, by which nothing that is there is lost.

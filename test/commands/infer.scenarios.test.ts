@@ -34,7 +34,7 @@ describe('a suite that is listed', () => {
     const { code, stdout } = await awb(['infer', '--list-scenarios', '--scenarios', suite], { cwd: empty });
     expect(code).toBe(0);
     expect(stdout).toMatch(/^power-cut .* 1 +-/m);
-    expect(stdout.replace(/\s+/g, ' ')).toContain('Without --data-dir nobody knows how many rows each is fit for.');
+    expect(stdout.replace(/\s+/g, ' ')).toContain('Rows: those of --data-dir that it is fit for');
   });
 
   it('is one document under --json, with a start of its own told from rows', async () => {
@@ -56,9 +56,9 @@ describe('a suite that is listed', () => {
 
 describe('what is refused before anything is asked', () => {
   it.each([
-    ['a suite that is not there, with the nearest name', ['--scenarios', 'standart'], 66, 'did you mean standard?'],
+    ['a suite that is not there, with the bundled ones', ['--scenarios', 'standart'], 66, 'a bundled one (standard)'],
     ['repeats', ['--repeats', '2'], 2, 'take more rows instead, with --scenario-rows'],
-    ['a rollout', ['--rollout'], 2, '--rollout does not go with --scenarios'],
+    ['a rollout', ['--rollout'], 2, '--repeats and --rollout do not go with --scenarios'],
     ['too few calls', ['--max-calls', '1'], 2, '--max-calls 1 is too few'],
     [
       'rows that no scenario is fit for',

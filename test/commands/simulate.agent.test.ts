@@ -174,7 +174,7 @@ describe('episodes', () => {
     const first = awb(args, { cwd: folder, stop: stop.signal });
     while (players.count < 8) await new Promise((resolve) => setTimeout(resolve, 10));
     stop.abort('SIGINT');
-    const said = expect.stringContaining('interrupted: every reply is saved');
+    const said = expect.stringContaining('interrupted; every reply is saved');
     expect(await first).toMatchObject({ code: 130, stdout: said });
     expect(await rows()).toEqual([]);
     gate.open = true;

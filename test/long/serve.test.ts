@@ -97,8 +97,8 @@ describe('awb serve', () => {
     });
     served.child.kill('SIGTERM');
     const { stderr } = await served.ended;
-    expect(stderr).toMatch(/^\d\d:\d\d:\d\d POST \/v1\/chat\/completions 404 \d+\.\d s$/m);
-    expect(stderr).toMatch(/POST \/v1\/chat\/completions 200 \d+\.\d s, \d+ tokens in \(0 cached\), \d+ out$/m);
+    expect(stderr).toMatch(/^\{"method":"POST","path":"\/v1\/chat\/completions","status":404,"durationMs":[\d.]+\}$/m);
+    expect(stderr).toMatch(/"status":200,"durationMs":[\d.]+,"usage":\{"promptTokens":\d+,/);
     expect(stderr).not.toContain('GEHEIM');
   });
 

@@ -152,8 +152,8 @@ export async function errorOf(response: Response): Promise<any> {
 
 /** A token of a code point, half as likely as certain, before another. */
 function scoreOf(text: string, top = 1): TokenScore {
-  const token = { token: text.codePointAt(0) as number, text, bytes: [...Buffer.from(text)], logprob: Math.log(0.5) };
-  const other = { token: 33, text: '!', bytes: [33], logprob: Math.log(0.25) };
+  const token = { token: text.codePointAt(0) as number, text, logprob: Math.log(0.5) };
+  const other = { token: 33, text: '!', logprob: Math.log(0.25) };
   return { ...token, top: [token, other].slice(0, top) };
 }
 

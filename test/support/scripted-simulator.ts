@@ -2,11 +2,18 @@
 
 import { EventEmitter } from 'node:events';
 import { UserError } from '../../src/core/errors.js';
+import type { FailureClass } from '../../src/core/types.js';
 import { afterObservation, freshWorld, type World } from '../../src/infer/world.js';
 import type { WorldStart } from '../../src/simulate/environment/protocol.js';
-import type { Acted, Simulator } from '../../src/simulate/environment/sessions.js';
+import type { Simulator } from '../../src/simulate/environment/sessions.js';
+import type { StepOutcome } from '../../src/simulate/simulation.js';
 
-type Other = Exclude<Acted, { status: 'ok' }>;
+/** What agents hear of a `StepOutcome` that is none. */
+type Other =
+  | { readonly status: 'empty'; readonly truncated: boolean }
+  | { readonly status: 'failed'; readonly class: FailureClass; readonly reason: string }
+  | { readonly status: 'interrupted' | 'full' }
+  | { readonly status: 'spent'; readonly reason: string };
 
 /** What comes of an action; a text is what the environment shows. */
 export type Scripted = (
@@ -47,7 +54,9 @@ export function scriptedSimulator(
         async step(world, action, signal) {
           life.emit('acting', action);
           const said = await script(action, { start, turns: world.turns, signal });
-          return typeof said === 'string' ? { status: 'ok', world: did(world, action, said) } : said;
+          const acted = typeof said === 'string' ? { status: 'ok', world: did(world, action, said) } : said;
+          // Sessions read no more of it.
+          return acted as StepOutcome;
         },
         isFull: ({ turns }) => turns.length >= turnsUntilFull,
       };

@@ -14,7 +14,6 @@ import {
   MOST_SEED,
   readChatRequest,
   readCompletionRequest,
-  type ScoredToken,
   type ServerDefaults,
   type TokenScore,
   type Tool,
@@ -41,6 +40,7 @@ interface ReplyFormat {
 }
 
 type Text = Extract<Piece, { type: 'text' }>;
+/** Thinking has a key of its own beside OpenAI's. */
 const KEYS = { reasoning: 'reasoning_content', content: 'content' } as const satisfies Record<Text['channel'], string>;
 
 export const CHAT_REPLY: ReplyFormat = {
@@ -49,21 +49,21 @@ export const CHAT_REPLY: ReplyFormat = {
   chunkObject: 'chat.completion.chunk',
   writer(index) {
     let isOpen = false;
-    const entry = (delta: object, logprobs: unknown = null, finishReason: string | null = null) => {
-      const own = { index, delta, logprobs, finish_reason: finishReason };
+    const entry = (delta: object, finishReason: string | null = null) => {
+      const own = { index, delta, logprobs: null, finish_reason: finishReason };
       if (isOpen) return [own];
       isOpen = true;
       // The role comes before all else.
-      return [{ ...own, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null }, own];
+      return [{ ...own, delta: { role: 'assistant', content: '' }, finish_reason: null }, own];
     };
     return {
       take(piece) {
         if (piece.type === 'prompt') return [];
-        if (piece.type === 'text') return entry({ [KEYS[piece.channel]]: piece.text }, chatLogprobs(piece));
+        if (piece.type === 'text') return entry({ [KEYS[piece.channel]]: piece.text });
         const { index: at, id, name, arguments: given } = piece;
         return entry({ tool_calls: [{ index: at, id, type: 'function', function: { name, arguments: given } }] });
       },
-      end: ({ finishReason }) => entry({}, null, finishReason),
+      end: ({ finishReason }) => entry({}, finishReason),
     };
   },
   whole({ delta, ...choice }) {
@@ -89,14 +89,6 @@ function scoredChatReply(promptFrom: number): ReplyFormat {
       return { prompt_logprobs: [...Array<null>(promptFrom).fill(null), ...positions] };
     },
   };
-}
-
-/** Thinking has a key of its own beside OpenAI's. */
-function chatLogprobs({ channel, scores }: Text): unknown {
-  if (scores === undefined) return null;
-  const entryOf = ({ text, logprob, bytes }: ScoredToken) => ({ token: text, logprob, bytes });
-  const told = scores.map(({ top, ...score }) => ({ ...entryOf(score), top_logprobs: top.map(entryOf) }));
-  return { content: [], refusal: null, [KEYS[channel]]: told };
 }
 
 /** What is known of a prompt before its reply. */
@@ -157,32 +149,29 @@ function joinedObjects(first: JsonObject, second: JsonObject): JsonObject {
 }
 
 function textLogprobs(unscored: readonly string[], scores: readonly TokenScore[], offsetOf: OffsetOf) {
-  const encoder = new TextEncoder();
-  const bytes = [...unscored.map((text) => encoder.encode(text)), ...scores.map((score) => score.bytes)];
+  const tokens = [...unscored, ...scores.map(({ text }) => text)];
   const none = unscored.map(() => null);
   const top = scores.map(({ text, logprob, top }) => ({
     ...Object.fromEntries(top.map((likely) => [likely.text, likely.logprob])),
     [text]: logprob,
   }));
   return {
-    tokens: [...unscored, ...scores.map(({ text }) => text)],
+    tokens,
     token_logprobs: [...none, ...scores.map(({ logprob }) => logprob)],
     top_logprobs: [...none, ...top],
     /** In characters (code points), from the start of the choice's text. */
-    text_offset: bytes.map(offsetOf),
+    text_offset: tokens.map(offsetOf),
   };
 }
 
-/** Where a token with these bytes begins; call once for each, in order. */
-type OffsetOf = (bytes: ArrayLike<number>) => number;
+/** Where a token begins; call once for each, in order. A part of a character counts as one. */
+type OffsetOf = (token: string) => number;
 
-/** Characters that tokens share count where they are complete. */
 function textOffsets(): OffsetOf {
-  const decoder = new TextDecoder();
   let offset = 0;
-  return (bytes) => {
+  return (token) => {
     const start = offset;
-    offset += Array.from(decoder.decode(Uint8Array.from(bytes), { stream: true })).length;
+    offset += Array.from(token).length;
     return start;
   };
 }
@@ -451,7 +440,6 @@ async function* readToolCalls(
       yield* settle(true);
       yield calls > 0 && event.finishReason === 'stop' ? { ...event, finishReason: 'tool_calls' } : event;
     } else if (event.type === 'text' && event.channel === 'content') {
-      if (event.scores !== undefined) yield { ...event, text: '' };
       held += event.text;
       yield* settle(false);
     } else yield event;

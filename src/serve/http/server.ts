@@ -1,7 +1,7 @@
 // `awb serve` over HTTP: what each path does, how many requests are taken, and their counts as Prometheus reads them.
 
 import { randomInt } from 'node:crypto';
-import { unescape as decoded } from 'node:querystring';
+import { groupBy } from '../../core/groups.js';
 import { type Engine, MOST_SEED, readTokenizeRequest } from '../request.js';
 import { chatAsked, completionAsked, reply, sumOf } from './replies.js';
 import {
@@ -16,7 +16,6 @@ import {
   shuttingDown,
   toldOf,
   type Usage,
-  unknownModel,
   type Visit,
 } from './wire.js';
 
@@ -124,13 +123,6 @@ export async function startServer(engine: Engine | Promise<Engine>, options: Ser
         answer(response, 200, text, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' });
       },
       'GET /v1/models': () => ({ object: 'list', data: ready().models.map(modelEntry) }),
-      'GET /v1/models/*': ({ path }) => {
-        const { models } = ready();
-        if (path === '/v1/models/') return { object: 'list', data: models.map(modelEntry) };
-        const name = decoded(path.slice('/v1/models/'.length));
-        if (!models.includes(name)) throw unknownModel(name, models);
-        return modelEntry(name);
-      },
       'POST /v1/chat/completions': replying(chatAsked),
       'POST /v1/completions': replying(completionAsked),
       'POST /tokenize': async (visit) => {
@@ -143,7 +135,7 @@ export async function startServer(engine: Engine | Promise<Engine>, options: Ser
     toldOf: (error, signal) => toldOf(error, signal, onError),
     bodyOf: ({ body }) => body,
     onRequest(record, route = 'other') {
-      metrics.count(route.replace('/*', ''), record);
+      metrics.count(route, record);
       options.onRequest?.(record);
     },
   });
@@ -158,19 +150,11 @@ export async function startServer(engine: Engine | Promise<Engine>, options: Ser
   };
 }
 
-/** Families of samples in the order of the text, each with its type and help. */
-const FAMILIES = [
-  ['requests_total', 'counter', 'Requests that have ended, by path and HTTP status.'],
-  ['request_duration_seconds', 'summary', 'Time from a request to the end of its answer.'],
-  ['prompt_tokens_total', 'counter', 'Tokens of prompts, cached ones included.'],
-  ['cached_tokens_total', 'counter', 'Tokens of prompts that needed no evaluation.'],
-  ['completion_tokens_total', 'counter', 'Tokens generated, thinking included.'],
-  ['reasoning_tokens_total', 'counter', 'Tokens generated as thinking.'],
-  ['slots', 'gauge', 'Requests that can be served at the same time.'],
-  ['slots_busy', 'gauge', 'Slots that work now.'],
-  ['requests_waiting', 'gauge', 'Requests that wait for a slot.'],
-  ['context_tokens', 'gauge', 'Tokens that a slot can hold.'],
-] as const;
+/** Of a family of samples, by its name. */
+function metricTypeOf(name: string): string {
+  if (name.endsWith('_total')) return 'counter';
+  return name.endsWith('_seconds') ? 'summary' : 'gauge';
+}
 
 function openMetrics() {
   /** By name and labels. */
@@ -193,14 +177,13 @@ function openMetrics() {
     },
     /** The text of the format, version 0.0.4, with the gauges as they are now. */
     text(gauges: Readonly<Record<string, number>>): string {
-      const samples = [...values, ...Object.entries(gauges)];
-      const lines = FAMILIES.flatMap(([name, type, help]) => [
-        `# HELP awb_serve_${name} ${help}`,
-        `# TYPE awb_serve_${name} ${type}`,
-        ...samples
-          .filter(([sample]) => sample.replace(/(?:_sum|_count)?(?:\{.*)?$/, '') === name)
-          .map(([sample, value]) => `awb_serve_${sample} ${value}`),
-      ]);
+      const families = groupBy([...values, ...Object.entries(gauges)], ([sample]) =>
+        sample.replace(/(?:_sum|_count)?(?:\{.*)?$/, ''),
+      );
+      const lines = Array.from(families, ([name, samples]) => [
+        `# TYPE awb_serve_${name} ${metricTypeOf(name)}`,
+        ...samples.map(([sample, value]) => `awb_serve_${sample} ${value}`),
+      ]).flat();
       return `${lines.join('\n')}\n`;
     },
   };

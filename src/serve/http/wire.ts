@@ -7,7 +7,6 @@ import { isIPv4, isIPv6 } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { UserError, unavailable } from '../../core/errors.js';
 import { isContainer } from '../../core/json.js';
-import { counted, printable } from '../../core/printable.js';
 import { LONGEST_TIMER_MS } from '../../core/timers.js';
 
 export class ApiError extends Error {
@@ -193,16 +192,6 @@ export interface RequestRecord {
   readonly usage?: Usage | undefined;
 }
 
-/** `12:00:01 POST /v1/chat/completions 200 1.2 s, 340 tokens in (300 cached), 56 out`, the time in UTC. */
-export function requestLine({ method, path, status, durationMs, usage }: RequestRecord, endedAt: Date): string {
-  const counts =
-    usage === undefined
-      ? ''
-      : `, ${counted(usage.promptTokens, 'token')} in (${usage.cachedTokens} cached), ${usage.completionTokens} out`;
-  const request = printable(`${method} ${path}`).slice(0, 100);
-  return `${endedAt.toISOString().slice(11, 19)} ${request} ${status} ${(durationMs / 1_000).toFixed(1)} s${counts}`;
-}
-
 /** A request on its way. */
 export interface Visit {
   readonly request: IncomingMessage;
@@ -215,7 +204,7 @@ export interface Visit {
   usage?: Usage;
 }
 
-/** By `METHOD /path`, or `METHOD /path/*` for all below it: what serves a request, and gives the JSON of its answer where it has not answered. */
+/** By `METHOD /path`: what serves a request, and gives the JSON of its answer where it has not answered. */
 export type Routes = Readonly<Record<string, (visit: Visit) => unknown>>;
 
 export interface Site {
@@ -230,8 +219,6 @@ export interface Site {
   /** For a request to arrive, head and body, and for a client to take the rest of a reply that has ended. */
   readonly requestTimeoutMs: number;
   readonly routes: Routes;
-  /** What the 404 for an unknown path says is served without a route. */
-  readonly beside?: string;
   /** @throws ApiError for a request that `letIn` lets in, and that may not ask all the same */
   requireAccess?(request: IncomingMessage): void;
   /** What a client is told of any error, and the body that says so. */
@@ -320,22 +307,19 @@ async function serveVisit(site: Site, visit: Visit): Promise<void> {
   const { request, response, path, signal } = visit;
   const { method = '' } = request;
   const startMs = performance.now();
-  const paths = [...new Set(Object.keys(site.routes).map((route) => route.replace(/^\w+ /, '')))];
-  const known = paths.find((one) => one === path || (one.endsWith('/*') && path.startsWith(one.slice(0, -1))));
+  const methods = Object.keys(site.routes).flatMap((route) => {
+    const [served = '', where] = route.split(' ');
+    return where === path ? served : [];
+  });
   // Writing to a client that is gone is no event worth more than its closing.
   response.on('error', () => {});
   try {
     letIn(request, site.apiKey, path !== '/health');
     site.requireAccess?.(request);
-    if (known === undefined) {
-      const served = paths.join(', ') + (site.beside ?? '');
-      throw new ApiError(404, `there is no ${path} here, but ${served}`, 'unknown_path');
-    }
-    const serve = site.routes[`${method === 'HEAD' ? 'GET' : method} ${known}`];
+    if (methods.length === 0) throw new ApiError(404, `there is no ${path} here`, 'unknown_path');
+    const serve = site.routes[`${method === 'HEAD' ? 'GET' : method} ${path}`];
     if (serve === undefined) {
-      const allow = ['GET', 'HEAD', 'POST', 'DELETE']
-        .filter((one) => `${one === 'HEAD' ? 'GET' : one} ${known}` in site.routes)
-        .join(', ');
+      const allow = methods.join(', ');
       throw new ApiError(405, `${path} takes ${allow}, not ${method}`, 'method_not_allowed', null, { allow });
     }
     const body = await serve(visit);
@@ -357,19 +341,21 @@ async function serveVisit(site: Site, visit: Visit): Promise<void> {
     });
   }
   const status = response.headersSent ? response.statusCode : CLIENT_LEFT;
-  site.onRequest?.({ method, path, status, durationMs: performance.now() - startMs, usage: visit.usage }, known);
+  const route = methods.length === 0 ? undefined : path;
+  site.onRequest?.({ method, path, status, durationMs: performance.now() - startMs, usage: visit.usage }, route);
 }
 
 /** Resolves with the URL. */
 async function listen(server: ReturnType<typeof createServer>, { host, port, flags }: Site): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', ({ code, message }: NodeJS.ErrnoException) => {
-      const other = `name another with ${flags.port}, or 0 for a free one`;
-      const both = [...new Set([flags.address, flags.port])].join(' and ');
+      const remedy = `name another with ${flags.port}, or 0 for a free one`;
       reject(
         code === 'EADDRINUSE'
-          ? unavailable(`port ${port} of ${host} is in use; ${other}`)
-          : new UserError(`cannot listen on ${host}, port ${port}: ${code ?? message}; check ${both}`),
+          ? unavailable(`port ${port} of ${host} is in use; ${remedy}`)
+          : new UserError(
+              `cannot listen on ${host}, port ${port}: ${code ?? message}; check ${flags.address}, or ${remedy}`,
+            ),
       );
     });
     server.listen({ host, port }, resolve);

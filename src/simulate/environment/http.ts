@@ -19,7 +19,6 @@ import {
   type Routes,
   readJson,
   refuseRaw,
-  requestLine,
   requireShallow,
   type Site,
 } from '../../serve/http/wire.js';
@@ -75,7 +74,7 @@ export async function serveEnvironment(simulator: Simulator, settings: ServingSe
     apiKey: settings.listenKey ?? '',
     mcp: sdk && mcpRoute(sdk, grounds),
     onError,
-    onRequest: verbose ? (line) => say(requestLine(line, new Date())) : undefined,
+    onRequest: verbose ? (record) => say(JSON.stringify(record)) : undefined,
   });
   const { model } = simulator;
   const mcp = sdk && `${url}/mcp`;
@@ -109,7 +108,6 @@ export async function startEnvironment(options: EnvironmentOptions) {
     flags: { address: '--listen', port: '--listen', key: '--listen-key' },
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
     routes: routesOf(options),
-    beside: ', and /ws for WebSockets',
     requireAccess: requireOwnOrigin,
     bodyOf,
   });
@@ -278,13 +276,7 @@ function converse(socket: WebSocket, grounds: Grounds): void {
   });
 }
 
-const ENVELOPE = z.object(
-  {
-    type: z.unknown().optional(),
-    data: z.record(z.string(), z.unknown(), '"data" has to be a JSON object').default({}),
-  },
-  'a message has to be a JSON object',
-);
+const ENVELOPE = z.object({ type: z.unknown().optional(), data: z.record(z.string(), z.unknown()).default({}) });
 
 /** What a message is answered with; undefined where it closes the connection. @throws ApiError for what is no message of the protocol */
 async function answerTo(

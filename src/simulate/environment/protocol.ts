@@ -14,34 +14,22 @@ export function invalid(message: string): ApiError {
 const LONGEST_ID = 255;
 
 /** Null stands for a member that is not there. */
-const said = (name: string) => z.string(`"${name}" has to be a text`).nullish();
-const ID_FORM = `"episode_id" has to have 1 to ${LONGEST_ID} characters`;
-const EPISODE_ID = z.string('"episode_id" has to be a text').min(1, ID_FORM).max(LONGEST_ID, ID_FORM).nullish();
-const SEED = '"seed" has to be a whole number of at least 0';
-const TIMEOUT = '"timeout_s" has to be a number above 0';
+const TEXT = z.string().nullish();
+const EPISODE_ID = z.string().min(1).max(LONGEST_ID).nullish();
 
-const RESET_MEMBERS = {
-  domain: said('domain').describe(`A domain: ${DOMAINS.join(', ')}, or one that --domain-prompts knows.`),
-  row: said('row').describe(
-    'The key or id of a row of the benchmark; the world stands where its last turn is to be predicted.',
-  ),
-  prompt: said('prompt').describe('A system prompt for the world model.'),
-  task: said('task').describe('What the agent is to do, as the world model is told.'),
-  scenario: said('scenario').describe(
-    'An instruction to the world model alone, in front of each action of the episode.',
-  ),
-  seed: z.int(SEED).min(0, SEED).nullish().describe('Makes the world model sample reproducibly, where it can.'),
-  episode_id: EPISODE_ID,
-};
 /** Where a reset begins, and the name of its episode, which an agent may leave to the server. */
 const RESET = z
-  .strictObject(
-    RESET_MEMBERS,
-    ofObject(
-      'a reset',
-      (unknown) => `a reset has no "${unknown}"; it may have ${Object.keys(RESET_MEMBERS).join(', ')}`,
+  .strictObject({
+    domain: TEXT.describe(`A domain: ${DOMAINS.join(', ')}, or one that --domain-prompts knows.`),
+    row: TEXT.describe(
+      'The key or id of a row of the benchmark; the world stands where its last turn is to be predicted.',
     ),
-  )
+    prompt: TEXT.describe('A system prompt for the world model.'),
+    task: TEXT.describe('What the agent is to do, as the world model is told.'),
+    scenario: TEXT.describe('An instruction to the world model alone, in front of each action of the episode.'),
+    seed: z.int().min(0).nullish().describe('Makes the world model sample reproducibly, where it can.'),
+    episode_id: EPISODE_ID,
+  })
   .transform(({ episode_id, ...given }) => {
     const start: { [Name in keyof typeof given]?: NonNullable<(typeof given)[Name]> } = {};
     return {
@@ -52,7 +40,7 @@ const RESET = z
 /** What a world begins with: a domain, a row of the benchmark, or a prompt of its own. */
 export type WorldStart = Readonly<z.output<typeof RESET>['start']>;
 
-const ACTION_FORM = '"action" has to be a text that is not empty, or an object or list as JSON';
+const ACTION_FORM = 'has to be a text that is not empty, or an object or list as JSON';
 /** A text, or the object or list that the domain's actions are. */
 const ACTION_TEXT = z
   .union([z.string().regex(/\S/, ACTION_FORM), z.record(z.string(), z.unknown()), z.array(z.unknown())], ACTION_FORM)
@@ -61,17 +49,11 @@ const ACTION_TEXT = z
     "The action in the domain's own form, as text, or as the JSON that its actions are: a line or [{keystrokes, duration}] (terminal), {name, arguments} (mcp, search, swe), an action object (android), click(bid='…') (web), Python (os)",
   );
 const ACTION = z
-  .strictObject(
-    { action: ACTION_TEXT, metadata: z.unknown().optional() },
-    ofObject('an action', (unknown) => `an action is {"action": …}, and has no "${unknown}"`),
-  )
+  .strictObject({ action: ACTION_TEXT, metadata: z.unknown().optional() })
   .transform(({ action }) => action);
 /** A step as it is sent over HTTP, with the longest wait for the observation in seconds. Members that the protocol leaves open are let through. */
 const STEP = z
-  .object(
-    { action: ACTION, timeout_s: z.number(TIMEOUT).positive(TIMEOUT).nullish(), episode_id: EPISODE_ID },
-    ofObject('a step'),
-  )
+  .object({ action: ACTION, timeout_s: z.number().positive().nullish(), episode_id: EPISODE_ID })
   .transform(({ action, timeout_s: timeoutS, episode_id: episodeId }) => ({
     action,
     timeoutS: timeoutS ?? undefined,
@@ -79,28 +61,21 @@ const STEP = z
   }));
 /** The one tool of MCP. */
 const ACT = z
-  .strictObject(
-    { action: ACTION_TEXT.optional(), reset: RESET.optional().describe('Begins another episode; {} the default one.') },
-    ofObject('act', (unknown) => `act takes action and reset, not "${unknown}"`),
-  )
+  .strictObject({
+    action: ACTION_TEXT.optional(),
+    reset: RESET.optional().describe('Begins another episode; {} the default one.'),
+  })
   .refine(({ action, reset }) => action !== undefined || reset !== undefined, 'act needs an action, or reset');
 
-/** What is said of a value that is no object, and of a member that it may not have: under another name one would be missed silently. */
-function ofObject(what: string, ofUnknown: (name: string) => string = () => '') {
-  return {
-    error: (issue: z.core.$ZodRawIssue) =>
-      issue.code === 'unrecognized_keys'
-        ? ofUnknown(String(issue.keys[0]).slice(0, 100))
-        : `${what} has to be a JSON object`,
-  };
-}
+const LONGEST_REASON = 300;
 
 /** @throws ApiError (422) for the first thing that is wrong: a member that may not be there stands before the others */
 export function read<T>(schema: z.ZodType<T>, value: unknown): T {
   const { success, data, error } = schema.safeParse(value);
   if (success) return data;
-  const issue = error.issues.find(({ code }) => code === 'unrecognized_keys') ?? error.issues[0];
-  throw invalid(issue?.message ?? '');
+  const { path = [], message = '' } =
+    error.issues.find(({ code }) => code === 'unrecognized_keys') ?? error.issues[0] ?? {};
+  throw invalid(`${path.length === 0 ? '' : `"${path.join('.')}": `}${message}`.slice(0, LONGEST_REASON));
 }
 
 /** Readers of what agents send; of a reset, of a step over HTTP, of an action, and of a call of MCP's tool. @throws ApiError (422) */

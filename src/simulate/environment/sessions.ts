@@ -10,7 +10,7 @@ import { makeFolders } from '../../disk/files.js';
 import { trajectoryRow, type World } from '../../infer/world.js';
 import { ApiError } from '../../serve/http/wire.js';
 import type { SimulationSettings } from '../options.js';
-import { ENDING, type Simulation, type Start, startOfFlags, writeRow } from '../simulation.js';
+import { ENDING, type Simulation, type Start, type StepOutcome, startOfFlags, writeRow } from '../simulation.js';
 import { invalid, type WorldStart } from './protocol.js';
 
 /** What sessions stand on. */
@@ -170,7 +170,7 @@ export class Session {
 }
 
 /** Why nothing has happened in the world. */
-function refusalOf(acted: Exclude<Acted, { status: 'ok' | 'full' }>): ApiError {
+function refusalOf(acted: Exclude<StepOutcome, { status: 'ok' | 'full' }>): ApiError {
   const cut = acted.status === 'empty' && acted.truncated ? ' before its token budget ended it (--max-tokens)' : '';
   const own = acted.status === 'empty' ? `the world model gave no observation${cut}` : 'the step was broken off';
   const reason = 'reason' in acted ? acted.reason.replace(/[.\s]+$/, '') : own;
@@ -298,50 +298,35 @@ export async function openRecords(directory: string) {
 
 // A simulation for others to act in: worlds that begin as an agent asks, and answer one action after the other.
 
-/** What came of an action, as far as agents elsewhere are told of it: the part of a `StepOutcome` that they hear. */
-export type Acted =
-  | { readonly status: 'ok'; readonly world: World }
-  | { readonly status: 'empty'; readonly truncated: boolean }
-  | { readonly status: 'failed'; readonly class: FailureClass; readonly reason: string }
-  | { readonly status: 'interrupted' | 'full' }
-  | { readonly status: 'spent'; readonly reason: string };
-
-export interface Simulator {
-  /** Under which the world model is asked. */
-  readonly model: string;
-  /** Begins without any member what the flags name. @throws UserError for a start that cannot be had */
-  begin(start: WorldStart): Promise<{
-    readonly world: World;
-    /** Under one instruction, and each turn under a seed of its own. */
-    step(world: World, action: string, signal: AbortSignal): Promise<Acted>;
-    /** Whether the context has no room for a further action. */
-    isFull(world: World): boolean;
-  }>;
-}
+export type Simulator = Awaited<ReturnType<typeof simulatorOf>>;
 
 /** So many turns of an episode have seeds apart from those of the next. */
 const TURNS_APART = 10_000;
 const SEEDS = 2 ** 31;
 
 /** What a start leaves open, the flags say. @throws UserError for a start of the flags that cannot be had */
-export async function simulatorOf(simulation: Simulation, settings: SimulationSettings, io: Io): Promise<Simulator> {
+export async function simulatorOf(simulation: Simulation, settings: SimulationSettings, io: Io) {
   const flags = await startOfFlags(settings, io);
   // Agents would be told of it at each reset, and whoever mistyped the flag never.
   if (flags !== undefined) await simulation.world(flags);
   let begun = 0;
   return {
+    /** Under which the world model is asked. */
     model: simulation.model,
-    async begin({ scenario: instruction, seed: given, ...start }) {
+    /** Begins without any member what the flags name. @throws UserError for a start that cannot be had */
+    async begin({ scenario: instruction, seed: given, ...start }: WorldStart) {
       const first = await simulation.world(startOf(start, flags));
       const firstOffset = given === undefined ? TURNS_APART * begun++ : 0;
       const seed = given && given % SEEDS;
       return {
         world: first,
-        step(world, action, signal) {
+        /** Under one instruction, and each turn under a seed of its own. */
+        step(world: World, action: string, signal: AbortSignal) {
           const seedOffset = firstOffset + world.turns.length;
           return simulation.step({ world, action, instruction, seed, seedOffset }, { signal });
         },
-        isFull: (world) => simulation.roomFor({ world, action: '', instruction })?.state === 'full',
+        /** Whether the context has no room for a further action. */
+        isFull: (world: World) => simulation.roomFor({ world, action: '', instruction })?.state === 'full',
       };
     },
   };

@@ -18,7 +18,7 @@ import { type Manifest, writeManifest } from '../../run/manifest.js';
 import { samplingOf } from '../../run/options.js';
 import { openProgress } from '../../run/progress.js';
 import { openRun } from '../../run/run.js';
-import { drainOnInterrupt, sameCommand, wayOn } from '../../run/session.js';
+import { drainOnInterrupt, wayOn } from '../../run/session.js';
 import { programName, type ShownSettings, toolVersion } from '../../settings/command.js';
 import type { EpisodeSettings } from '../options.js';
 import { Budget, LIVE, openRowPrompts, openSimulation, openStarts } from '../simulation.js';
@@ -248,10 +248,9 @@ function linesOf(document: EpisodesDocument, { io, settings: { fresh, outputDir 
 }
 
 function lastLine(document: EpisodesDocument, fresh: boolean, next: string): string {
-  const { state, stop_reason: spent, exit_code: exitCode, failures, rows } = document;
-  const same = sameCommand(fresh);
-  if (state === 'interrupted') return `interrupted: every reply is saved; ${same} continues`;
-  if (spent !== undefined) return `stopped: ${spent}; every reply is saved; ${wayOn(fresh, exitCode)}`;
-  if (Object.keys(failures).length > 0) return `next: ${same} goes on where episodes were halted`;
+  const { state, stop_reason: spent, exit_code: exitCode, rows } = document;
+  if (state !== 'complete') {
+    return `${state}${spent === undefined ? '' : `: ${spent}`}; every reply is saved; ${wayOn(fresh, exitCode)}`;
+  }
   return rows > 0 ? `next: ${next}` : 'no episode took a step: the journal beside the output holds what was said';
 }

@@ -142,13 +142,10 @@ export async function printEpisodeBill(
     `episodes: ${episodes.length} of ${counted(steps, 'step')} at most`,
     ...Object.entries(bounds).map(
       ([player, { calls, promptTokens, completionTokens }]) =>
-        `${player}, at most: ${counted(calls, 'call', 'calls', grouped)}, ${counted(promptTokens, 'prompt token', 'prompt tokens', grouped)}, ${grouped(completionTokens)} of output`,
+        `${player}, at most: calls ${grouped(calls)}, prompt tokens ${grouped(promptTokens)}, output tokens ${grouped(completionTokens)}`,
     ),
-    usd === undefined
-      ? 'cost: unknown; the price of both models is needed (--prices FILE)'
-      : `cost: ${dollars(usd)} at most`,
+    usd === undefined ? 'cost: unknown; both models need a price (--prices FILE)' : `cost: ${dollars(usd)} at most`,
     'An upper bound: every step taken, every reply as long as its budget and read at the first try, prompts at 4 characters a token, nothing cached.',
-    'Nothing was asked or written. --budget-usd and --budget-tokens bound what is spent.',
   ];
   io.stdout.write(`${lines.flatMap((line) => wrapped(line, io.stdout.columns, 2)).join('\n')}\n`);
 }

@@ -21,8 +21,8 @@ export type Groups = Readonly<Record<string, string>>;
 const COMPILED = new WeakMap<Pattern, ReturnType<typeof compiledFrom>>();
 
 /**
- * The pattern, ready to search texts. It reads as JavaScript's with the flags `u` and `m`, without back-references and looking around;
- * `^` and `$` stand at line feeds alone, and a count is at most 1000.
+ * The pattern, ready to search texts: RE2's, with JavaScript's names for groups and its white space. `^` and `$` stand at line feeds
+ * alone, and a count is at most 1000.
  * @throws SyntaxError with the reason
  */
 export function compilePattern(pattern: Pattern) {
@@ -51,12 +51,6 @@ function compiledFrom({ source, ignoreCase }: Pattern) {
 
 function regexOf(source: string, ignoreCase: boolean): RE2JS {
   try {
-    new RegExp(source, 'um');
-  } catch (error) {
-    // JavaScript throws nothing but a SyntaxError here, whose reason stands behind the pattern.
-    throw new SyntaxError((error as SyntaxError).message.replace(/^.*: (?=[^:]+$)/s, ''));
-  }
-  try {
     const flags = RE2JS.MULTILINE | (ignoreCase ? RE2JS.CASE_INSENSITIVE : 0);
     return RE2JS.compile(RE2JS.translateRegExp(forRe2(source)), flags);
   } catch (error) {
@@ -69,23 +63,14 @@ function regexOf(source: string, ignoreCase: boolean): RE2JS {
 const SPACES = '\\t-\\r\\p{Z}\\x{FEFF}';
 const LINE_ENDS = '\\n\\r\\x{2028}\\x{2029}';
 
-/**
- * The source with `.` and `\s` spelled out as the characters that JavaScript takes for them.
- * @throws SyntaxError for what JavaScript takes and RE2 does not, or reads as something else
- */
+/** The source with `.` and `\s` spelled out as the characters that JavaScript takes for them. */
 function forRe2(source: string): string {
   let isInSet = false;
-  return source.replace(/\\u\w\w|\\.|\(\?<?[=!]|[[\].]/gs, (piece) => {
-    if (/^\\[1-9k]/.test(piece)) throw new SyntaxError('it refers back to a group; write out what may stand there');
-    if (/^\\ud[89a-f]/i.test(piece)) {
-      throw new SyntaxError('it names half of a character; write the whole one, such as \\u{1F600}');
-    }
+  return source.replace(/\\.|[[\].]/gs, (piece) => {
     if (piece === '[' || piece === ']') isInSet = piece === '[';
     else if (piece === '\\s') return isInSet ? SPACES : `[${SPACES}]`;
-    else if (isInSet) return piece;
-    else if (piece.startsWith('(')) throw new SyntaxError('it looks ahead or behind; use "lacks" or "not"');
-    else if (piece === '\\S') return `[^${SPACES}]`;
-    else if (piece === '.') return `[^${LINE_ENDS}]`;
+    else if (piece === '\\S' && !isInSet) return `[^${SPACES}]`;
+    else if (piece === '.' && !isInSet) return `[^${LINE_ENDS}]`;
     return piece;
   });
 }
@@ -305,19 +290,11 @@ const verify = list(verifier).refine((found) => found.some(({ kind }) => kind !=
 export type VerifierForms = z.infer<typeof verify>;
 export type Verifier = Exclude<VerifierForms[number], { kind: 'never' }>;
 
-function condition(key: string) {
-  return pattern(key)
-    .superRefine(({ source }, context) => {
-      const [slot] = slotsIn(source);
-      if (slot === undefined) return;
-      context.addIssue(
-        `"${key}" holds the slot {${slot}}; conditions fill slots and have none, so write \\{${slot}\\} for the text`,
-      );
-    })
-    .exactOptional();
-}
-
-const places = { action: condition('action'), truth: condition('truth'), history: condition('history') };
+const places = {
+  action: pattern('action').exactOptional(),
+  truth: pattern('truth').exactOptional(),
+  history: pattern('history').exactOptional(),
+};
 
 /** Patterns: each of them has to be found, and none of `not`. `history` is the text of the earlier turns, and what stands before the row's own action. */
 const applies = mapping('"applies"', { ...places, not: mapping('"not"', places).exactOptional() });

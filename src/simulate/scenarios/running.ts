@@ -1,8 +1,6 @@
 // `awb infer --scenarios` from the suite to the file: rows are planned, asked and verified; and `--list-scenarios`: what a suite holds.
 
-import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { holdsRows } from '../../benchmark/hub/client.js';
 import { fingerprintOf, listFolder } from '../../benchmark/prompts.js';
 import { domainName } from '../../core/domains.js';
 import { present, UserError } from '../../core/errors.js';
@@ -59,11 +57,10 @@ export async function instruct(
   io: Io,
   shown: ShownSettings,
 ) {
-  if (settings.repeats > 1) {
-    throw new UserError('--repeats does not go with --scenarios: take more rows instead, with --scenario-rows');
-  }
-  if (settings.rollout) {
-    throw new UserError('--rollout does not go with --scenarios: give each a folder and a command of its own');
+  if (settings.repeats > 1 || settings.rollout) {
+    throw new UserError(
+      '--repeats and --rollout do not go with --scenarios: take more rows instead, with --scenario-rows',
+    );
   }
   const suite = await openSuite(settings.scenarios, settings, io);
   return withChosenRows(settings, io, async (rows) => {
@@ -122,14 +119,12 @@ function planText({ jobs, unused }: Awaited<ReturnType<typeof planOf>>, leftOut:
 }
 
 /**
- * The suite, held to the chosen rows where there is data: in the folder that the user names, or in the usual one if that holds any.
+ * The suite, held to the chosen rows where the user names a folder of data.
  * @throws UserError: what opening either throws, 130 or 143 once the user has interrupted
  */
 export async function listedSuite(settings: InferSettings, name: string, io: Io) {
   const suite = await openSuite(name, settings, io);
-  const usual = INFER_OPTIONS['data-dir'].default;
-  const names = settings.dataDir === usual ? await readdir(resolve(io.cwd, usual)).catch(() => []) : undefined;
-  if (names?.some((file) => holdsRows({ name: file })) === false) return listDocument(suite);
+  if (settings.dataDir === INFER_OPTIONS['data-dir'].default) return listDocument(suite);
   return withData(settings, io, async ({ dataset, chosen }) => {
     const rows = new Map<string, number>();
     const fitting = fittingIn(dataset, suite.scenarios, io.stop);
@@ -219,10 +214,6 @@ const NAME_COLUMNS = 32;
 
 /** A row for each scenario. */
 export function listTable({ name, fingerprint, scenarios }: ReturnType<typeof listDocument>): Table {
-  const hasData = scenarios.some(({ rows }) => rows !== null);
-  const note = hasData
-    ? 'Rows: those of the data that it is fit for; start: it brings a start of its own.'
-    : 'Without --data-dir nobody knows how many rows each is fit for.';
   return {
     columns: ['Scenario', 'Domains', 'Put', 'Steps', 'Rows', 'Verifiers'].map((heading) => {
       const align = heading === 'Steps' || heading === 'Rows' ? 'right' : 'left';
@@ -239,7 +230,7 @@ export function listTable({ name, fingerprint, scenarios }: ReturnType<typeof li
       ]),
     ],
     footnotes: [
-      `${oneLine(name, 40)}: ${counted(scenarios.length, 'scenario')}, fingerprint ${fingerprint.slice(0, 12)}. ${note}`,
+      `${oneLine(name, 40)}: ${counted(scenarios.length, 'scenario')}, fingerprint ${fingerprint.slice(0, 12)}. Rows: those of --data-dir that it is fit for; start: it brings a start of its own.`,
     ],
   };
 }

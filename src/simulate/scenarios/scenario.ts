@@ -275,7 +275,7 @@ function linesOf(text: string): string[] {
  * The first thing in the prediction that it must never say; undefined where there is none. What `known` says as well (what the model
  * saw without the instruction, the truth) gives nothing away.
  */
-export function leakIn(never: Never, prediction: string, known: readonly string[]): string | undefined {
+function leakIn(never: Never, prediction: string, known: readonly string[]): string | undefined {
   const text = plain(prediction);
   let others: readonly string[] | undefined;
   const isNew = (words: string) => {

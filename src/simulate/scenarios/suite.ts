@@ -6,7 +6,6 @@ import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { z } from 'zod';
 import { fingerprintOf, listFolder, readText } from '../../benchmark/prompts.js';
-import { nearest } from '../../core/edits.js';
 import { badData, EXIT, inputMissing } from '../../core/errors.js';
 import { canonicalJson } from '../../core/json.js';
 import { faultsOf, type Path, unknownName } from '../../core/schema.js';
@@ -26,7 +25,7 @@ import {
   withSlots,
   worldForm,
 } from './forms.js';
-import { BUNDLED_SUITES, leakIn, type Never, SCENARIOS_VERSION, type Scenario } from './scenario.js';
+import { BUNDLED_SUITES, type Never, SCENARIOS_VERSION, type Scenario } from './scenario.js';
 
 /**
  * Scenarios as a suite's files describe them, every one of them checked, in the order of the files' names. The fingerprint is a SHA-256
@@ -61,7 +60,7 @@ export async function loadScenarioSuite(
     const file = await parseYaml(await readText(path), shown, EXIT.badData);
     const found: { readonly line: number; readonly what: string }[] = [];
     const fault: Tell = (at, what) => void found.push({ line: file.lineOf(at), what });
-    for (const { scenario, at } of scenariosIn(file.plain(file.document), known, wording, fault, file.lineOf)) {
+    for (const { scenario, at } of scenariosIn(file.plain(file.document), known, wording, fault)) {
       const before = places.get(scenario.name);
       if (before === undefined) places.set(scenario.name, `${shown}:${file.lineOf(at)}`);
       else fault(at, `the name "${scenario.name}" stands at ${before} already; choose another`);
@@ -79,10 +78,8 @@ async function filesOf(given: string, cwd: string) {
   const path = known === undefined ? resolve(cwd, given) : bundled(known);
   const found = await stat(path).catch(() => undefined);
   if (found === undefined) {
-    const near = /[/\\]/.test(given) ? undefined : nearest(given, BUNDLED_SUITES);
-    const hint = near === undefined ? '' : ` (did you mean ${near}?)`;
     throw inputMissing(
-      `there is no scenario suite "${given}": the bundled ones are ${BUNDLED_SUITES.join(', ')}${hint}, and no file or folder of that name can be read; name one of them`,
+      `there is no scenario suite "${given}": name a folder, a file, or a bundled one (${BUNDLED_SUITES.join(', ')})`,
     );
   }
   const name = basename(path).replace(YAML_FILE, '');
@@ -107,16 +104,12 @@ interface Wording {
 /** Is told what is wrong, and where. */
 type Tell = (at: Path, what: string) => void;
 
-/** Domains in which no command ends with a status that could be seen. */
-const WITHOUT_STATUS: readonly Domain[] = ['search', 'android', 'web', 'os'];
-
 /** What a file holds; `tell` hears of all that is wrong in it at once. What a scenario at fault is like, nobody knows. */
 function scenariosIn(
   value: unknown,
   known: readonly Domain[],
   bundledWording: Wording,
   tell: Tell,
-  lineOf: (at: Path) => number,
 ): { readonly scenario: Scenario; readonly at: Path }[] {
   let faults = 0;
   const fault: Tell = (at, what) => {
@@ -132,14 +125,6 @@ function scenariosIn(
   const requireKnown = (domains: readonly Domain[] = [], at: Path) => {
     const stranger = domains.find((domain) => !known.includes(domain));
     if (stranger !== undefined) fault(at, unknownName(`domain "${stranger}"`, stranger, known));
-  };
-  const requireStatus = (forms: VerifierForms, domains: readonly Domain[], at: Path) => {
-    const without = domains.find((domain) => WITHOUT_STATUS.includes(domain));
-    if (without === undefined) return;
-    for (const [index, { kind }] of forms.entries()) {
-      if (kind !== 'exit_status') continue;
-      fault([...at, index], `the domain ${without} shows no exit status; use "contains" or "matches"`);
-    }
   };
   const file = read(fileForm, value, []);
   if (file === undefined) return [];
@@ -159,18 +144,10 @@ function scenariosIn(
     const before = faults;
     requireKnown(form.domains, [...at, 'domains']);
     if (domains.length === 0) fault(at, 'the scenario has no "domains"; name them here or at the top of the file');
-    requireStatus(form.verify, domains, [...at, 'verify']);
     const verify = form.verify.filter((each) => each.kind !== 'never');
     const framing = framings[put];
     const nevers = form.verify.filter((each) => each.kind === 'never');
     const never = neverOf(withNever(wording, nevers), instruction, framing);
-    // What a scenario wants to see must not count as a leak.
-    for (const wanted of verify.flatMap((each) => (each.kind === 'contains' ? each.texts : []))) {
-      const why = leakIn(never, wanted, []);
-      if (why === undefined) continue;
-      const remedy = 'put it in quotes in the instruction';
-      fault([...at, 'verify'], `what "contains" wants counts as a leak, since ${why}; ${remedy}`);
-    }
     if (faults === before) checkSlots(form, verify, (key, what) => fault([...at, key], what));
     return {
       ...{ name, about, put, instruction, domains, framing, at: { applies } },
@@ -185,17 +162,13 @@ function scenariosIn(
     const { name, about, put, domain, system, task, state, instruction, questions } = form;
     const before = faults;
     requireKnown([domain], [...at, 'domain']);
-    // Of equal ones the first.
-    const facts = new Map(form.facts.toReversed().map((fact) => [canonicalJson([fact.subject, fact.relation]), fact]));
+    const factKey = (subject: string, relation: string) => canonicalJson([subject, relation]);
+    const facts = new Map(form.facts.map((fact) => [factKey(fact.subject, fact.relation), fact]));
     for (const [index, fact] of form.facts.entries()) {
-      const first = facts.get(canonicalJson([fact.subject, fact.relation])) ?? fact;
-      if (first === fact) continue;
-      const line = lineOf([...at, 'facts', form.facts.indexOf(first)]);
-      const what = `the ${fact.relation} of ${fact.subject} is told twice (line ${line})`;
-      fault([...at, 'facts', index], `${what}; leave one of them out`);
+      if (facts.get(factKey(fact.subject, fact.relation)) === fact) continue;
+      fault([...at, 'facts', index], `the ${fact.relation} of ${fact.subject} is told twice; leave one of them out`);
     }
     const forms: VerifierForms = form.verify ?? [{ kind: 'contains', texts: ['{object}'] }];
-    requireStatus(forms, [domain], [...at, 'verify']);
     const verify = forms.filter((each) => each.kind !== 'never');
     if (slotsIn(JSON.stringify(verify)).join() !== 'object') {
       fault([...at, 'verify'], '"verify" has to hold the slot {object}, and no other: what the fact says');

@@ -2,7 +2,6 @@
 // can be typed beside actions, as a table of commands; and a trajectory as a file of the benchmark, by which nothing that is there is lost.
 
 import { dirname, resolve } from 'node:path';
-import { nearest } from '../../core/edits.js';
 import {
   cannotCreate,
   codeOf,
@@ -14,23 +13,13 @@ import {
   UserError,
 } from '../../core/errors.js';
 import { counted, grouped, oneLine, printable } from '../../core/printable.js';
-import { wrapped } from '../../core/terminal.js';
 import type { Io } from '../../core/types.js';
 import { makeFolders } from '../../disk/files.js';
 import { actionFlaw, isUnfinished, rewound, trajectoryRow, undone, type World } from '../../infer/world.js';
 import { spendingText } from '../../run/budget.js';
 import type { SimulationSettings } from '../options.js';
 import { ENDING, type Simulation, startOfFlags, writeRow } from '../simulation.js';
-import {
-  faultOf,
-  type Lines,
-  liveScreen,
-  pipedLines,
-  roomText,
-  type Screen,
-  scriptScreen,
-  typedLines,
-} from './screen.js';
+import { faultOf, type Lines, liveScreen, openLines, roomText, type Screen, scriptScreen } from './screen.js';
 
 interface Command {
   /** What stands behind its name, for the help. */
@@ -107,13 +96,7 @@ async function runCommand(name: string, operand: string, session: Session, io: I
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   try {
     if (command === undefined) {
-      const near = nearest(name, Object.keys(COMMANDS));
-      const hint = near === undefined ? '/help lists them' : `did you mean /${near}?`;
-      throw new UserError(`there is no command /${name}; ${hint} (a space in front makes it an action)`);
-    }
-    // `/undo 3` goes back by one turn alone: whoever asks for three is told, before anything is changed.
-    if (command.operand === undefined && operand !== '') {
-      throw new UserError(`/${name} takes nothing behind it, and nothing was done; type /${name} alone`);
+      throw new UserError(`there is no command /${name}; /help lists them (a space in front makes it an action)`);
     }
     const text = await command.run(session, operand, io);
     if (text !== undefined) session.screen.show({ type: 'command', command: name, text });
@@ -152,16 +135,13 @@ export async function saveTrajectory(
   const shown = `${named.replace(/(?:_test)?(?:\.jsonl)?$/, '')}${ENDING}`;
   const path = resolve(cwd, shown);
   const remedy = 'make room, or give another place';
-  const refusal = (error: unknown) => cannotCreate(`cannot write ${shown}: ${messageOf(error)}; ${remedy}`);
-  await makeFolders(dirname(path)).catch((error: unknown) => {
-    throw refusal(error);
-  });
+  const refuse = (error: unknown) => {
+    throw error instanceof UserError ? error : cannotCreate(`cannot write ${shown}: ${messageOf(error)}; ${remedy}`);
+  };
+  await makeFolders(dirname(path)).catch(refuse);
   await writeRow(path, row, { name: shown, remedy }, replace).catch((error: unknown) => {
-    if (error instanceof UserError) throw error;
-    if (codeOf(error) !== 'EEXIST') throw refusal(error);
-    throw new UserError(
-      `${shown} is there already, and was left as it is: give another name, or replace it with /save ${shown}!`,
-    );
+    if (codeOf(error) !== 'EEXIST') return refuse(error);
+    throw new UserError(`${shown} is there already: give another name, or replace it with /save ${shown}!`);
   });
   return shown;
 }
@@ -186,17 +166,9 @@ function listed({ domain, key, preface, turns }: World): string {
     ...(preface === '' ? [] : [printable(preface, { multiline: true })]),
     ...turns.map(
       ({ origin, action }, index) =>
-        `${String(index + 1).padStart(4)}  ${origin.padEnd(9)}  ${oneLine(briefOf(action), MOST_COLUMNS)}`,
+        `${String(index + 1).padStart(4)}  ${origin.padEnd(9)}  ${oneLine(action, MOST_COLUMNS)}`,
     ),
   ].join('\n');
-}
-
-/** What of an action tells it from others at a glance. */
-function briefOf(action: string): string {
-  const keys = Array.from(action.matchAll(/"keystrokes":\s*("(?:[^"\\]|\\.)*")/g), ([, text = '""']) =>
-    String(JSON.parse(text)),
-  );
-  return keys.length > 0 ? keys.join(' ') : action;
 }
 
 /** What a session has taken. */
@@ -211,18 +183,15 @@ function usageText(session: Session): string {
   ].join('\n');
 }
 
-const HELP_COLUMNS = 78;
-const HELP_INDENT = 21;
+const HELP_INDENT = 23;
 
 function helpText(): string {
-  const lines = Object.entries(COMMANDS).flatMap(([name, { operand, help }]) => {
-    const usage = `  /${name}${operand === undefined ? '' : ` ${operand}`}`.padEnd(HELP_INDENT - 1);
-    return wrapped(`${usage} ${help}`, HELP_COLUMNS, HELP_INDENT);
-  });
   return [
     'Anything else is an action. A line with a space in front is one in any case.',
     'JSON goes on until its brackets are closed; ``` opens and closes several lines.',
-    ...lines,
+    ...Object.entries(COMMANDS).map(([name, { operand = '', help }]) => {
+      return `${`  /${name} ${operand}`.padEnd(HELP_INDENT)}${help}`;
+    }),
   ].join('\n');
 }
 
@@ -344,7 +313,7 @@ export async function actInTerminal(simulation: Simulation, settings: Simulation
   const start = await simulation.world(place);
   const isTyped = input.isTTY === true && io.stdout.isTTY && !settings.json;
   const screen = isTyped ? liveScreen(io, settings) : scriptScreen(io, settings);
-  const lines = isTyped ? typedLines(input, io) : pipedLines(input, io.stop);
+  const lines = openLines(input, io, isTyped);
   const session = new Session(simulation, screen, lines, start);
   try {
     if (isTyped) {
@@ -376,10 +345,10 @@ async function doAsTyped(session: Session, lines: Lines, io: Io, isTyped: boolea
     if (io.stop.aborted) return fault;
     const line = typeof typed === 'string' ? '' : typed.line;
     const command = commandIn(line);
-    const ending = typeof typed === 'string' ? typed : command?.name === 'quit' ? 'quit' : undefined;
-    if (ending !== undefined) {
-      if (!isTyped || mayEnd || (ending !== 'interrupt' && session.unsaved === 0)) return fault;
-      askAgain(session, ending);
+    if (typeof typed === 'string' || command?.name === 'quit') {
+      if (!isTyped || mayEnd || (typed !== 'interrupt' && session.unsaved === 0)) return fault;
+      const text = `${counted(session.unsaved, 'turn')} not saved; the same once more ends`;
+      session.screen.show({ type: 'note', text });
       mayEnd = true;
     } else if (line.trim() !== '') {
       mayEnd = false;
@@ -392,13 +361,6 @@ async function doAsTyped(session: Session, lines: Lines, io: Io, isTyped: boolea
       } else if (action !== undefined) await session.act(action);
     }
   }
-}
-
-/** A session with turns that are not saved is ended by asking twice. */
-function askAgain({ unsaved, screen }: Session, ending: 'interrupt' | 'end' | 'quit'): void {
-  const again = { interrupt: 'Ctrl-C', end: 'Ctrl-D', quit: '/quit' }[ending];
-  const lost = unsaved === 0 ? '' : `${counted(unsaved, 'turn')} not saved: /save FILE keeps them, `;
-  screen.show({ type: 'note', text: `${lost}${again} once more ends${unsaved === 0 ? ' (so does Ctrl-D)' : ''}` });
 }
 
 /** The action that a line begins: a block between fences, or JSON until its brackets are closed. Undefined where it was given up. */

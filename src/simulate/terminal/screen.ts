@@ -2,8 +2,7 @@
 // they come, a pipe each once it is whole, a program JSON; beside them remarks on an action that brought nothing about and on a context that fills.
 
 import { createInterface, type Interface } from 'node:readline';
-import { Writable } from 'node:stream';
-import { StringDecoder } from 'node:string_decoder';
+import { Readable, Writable } from 'node:stream';
 import { EXIT, type ExitCode } from '../../core/errors.js';
 import { grouped, openGrowingPrintable, printable } from '../../core/printable.js';
 import { countTags, OBSERVATION_MARKER, PREDICTION_TAG, pythonStrip, withoutThought } from '../../core/reply.js';
@@ -38,7 +37,6 @@ export interface Screen {
 }
 
 const CLEAR_LINE = '\r\x1b[K';
-const INDICATOR_MS = 200;
 const WAITING = 'waiting …';
 
 /** A terminal: everything on one screen, remarks dim, the observation while it comes. */
@@ -47,14 +45,12 @@ export function liveScreen({ stdout }: Pick<Io, 'stdout'>, { color }: { readonly
   /** Of the observation in it. */
   let seen = '';
   let growing = openGrowingPrintable();
-  let thought = 0;
   let endsLine = true;
-  let indicator = '';
-  let indicatedAt = 0;
+  let isWaiting = false;
   const dim = (text: string) => (color ? `\x1b[2m${text}\x1b[0m` : text);
   const clear = () => {
-    if (indicator !== '') stdout.write(CLEAR_LINE);
-    indicator = '';
+    if (isWaiting) stdout.write(CLEAR_LINE);
+    isWaiting = false;
   };
   const write = (text: string) => {
     if (text === '') return;
@@ -67,27 +63,18 @@ export function liveScreen({ stdout }: Pick<Io, 'stdout'>, { color }: { readonly
     const lines = wrapped(printable(text), stdout.columns - 1).map(dim);
     write(`${endsLine ? '' : '\n'}${lines.join('\n')}\n`);
   };
-  const indicate = (text: string) => {
-    indicatedAt = performance.now();
-    indicator = text;
-    stdout.write(`${CLEAR_LINE}${dim(text)}`);
-  };
   const begin = () => {
-    [reply, seen, thought, growing] = ['', '', 0, openGrowingPrintable()];
-    indicate(WAITING);
+    [reply, seen, growing, isWaiting] = ['', '', openGrowingPrintable(), true];
+    stdout.write(`${CLEAR_LINE}${dim(WAITING)}`);
   };
   return {
     begin,
     hear(piece, kind) {
       if (kind === 'content') reply += piece;
       const certain = certainObservation(reply);
-      if (certain !== seen) {
-        write(growing.add(certain.slice(seen.length)));
-        seen = certain;
-      } else if (certain === '') {
-        thought += piece.length;
-        if (performance.now() - indicatedAt > INDICATOR_MS) indicate(`thinking … ${grouped(thought)}`);
-      }
+      if (certain === seen) return;
+      write(growing.add(certain.slice(seen.length)));
+      seen = certain;
     },
     show(shown) {
       if (shown.type === 'command') return write(`${printable(shown.text, { multiline: true })}\n`);
@@ -154,45 +141,38 @@ function turnDocument({ turn, branch, action, instruction, outcome, ms }: Turn):
 type Failed = Exclude<StepOutcome, { status: 'ok' }>;
 type Acted = Extract<StepOutcome, { status: 'ok' }>;
 
-const FULL =
-  '/undo and /reset go back, /save keeps what has happened, and a longer context goes further (awb serve --context, vLLM --max-model-len)';
-
 /** Why nothing has happened, with the next step; and what a script is told of it by the exit code. */
 export function faultOf(outcome: Failed): { readonly text: string; readonly exitCode: ExitCode } {
+  const [why, exitCode] = whyNot(outcome);
+  const next = '/retry asks anew, /undo and /reset go back, /save keeps what has happened';
+  return { text: `${why}; the turn was not added: ${next}`, exitCode };
+}
+
+function whyNot(outcome: Failed): readonly [why: string, exitCode: ExitCode] {
   switch (outcome.status) {
-    case 'empty': {
-      const why = outcome.truncated ? ', as --max-tokens or the context ended it before one came' : '';
-      const text = `the reply holds no observation${why}: the turn was not added; /retry asks anew`;
-      return { text, exitCode: EXIT.incomplete };
-    }
+    case 'empty':
+      return [`the reply holds no observation${outcome.truncated ? `: ${CUT_OFF}` : ''}`, EXIT.incomplete];
     case 'failed': {
       const { stop, class: kind, reason } = outcome;
-      if (stop !== undefined) {
-        return { text: `the world model gave no reply: ${stop.message}`, exitCode: stop.exitCode };
-      }
-      const next = kind === 'context-overflow' ? FULL : '/retry asks again';
-      const text = `the world model gave no reply (${kind}: ${reason}): the turn was not added; ${next}`;
       const isModels = kind === 'refused' || kind === 'context-overflow';
-      return { text, exitCode: isModels ? EXIT.incomplete : EXIT.unavailable };
+      const exitCode = stop?.exitCode ?? (isModels ? EXIT.incomplete : EXIT.unavailable);
+      return [`the world model gave no reply: ${stop?.message ?? `${kind}: ${reason}`}`, exitCode];
     }
-    case 'interrupted': {
-      const text = 'stopped: the turn was not added; /retry asks anew';
-      return { text, exitCode: EXIT.interrupted };
-    }
+    case 'interrupted':
+      return ['stopped', EXIT.interrupted];
     case 'full': {
       const { promptTokens, contextTokens } = outcome.room;
-      const text = `the context is full: this turn would take about ${grouped(promptTokens)} of ${grouped(contextTokens)} tokens, which leaves no room for a reply; ${FULL}`;
-      return { text, exitCode: EXIT.incomplete };
+      const size = `${grouped(promptTokens)} of ${grouped(contextTokens)} tokens`;
+      return [`the context is full: ${size} leave no room for a reply`, EXIT.incomplete];
     }
     case 'spent':
-      return { text: `${outcome.reason}: nothing was asked; /save keeps what has happened`, exitCode: EXIT.later };
+      return [outcome.reason, EXIT.later];
     default:
       return outcome satisfies never;
   }
 }
 
-const TRUNCATED =
-  'the reply was cut off by its budget (--max-tokens) or by the context: the turn stands as it is; /retry asks anew';
+const CUT_OFF = 'it was cut off by its budget (--max-tokens) or by the context';
 const UNTAGGED = `the reply has no <${PREDICTION_TAG}>: all of it that is not thinking was taken for the observation`;
 
 /** Whether an observation stood in no tag. */
@@ -202,7 +182,10 @@ function isUntagged({ reply }: Acted): boolean {
 
 /** What is odd about a turn that was added. */
 function remarksOn(outcome: Acted): string[] {
-  return [...(outcome.truncated ? [TRUNCATED] : []), ...(isUntagged(outcome) ? [UNTAGGED] : [])];
+  return [
+    ...(outcome.truncated ? [`${CUT_OFF}; the turn stands as it is, /retry asks anew`] : []),
+    ...(isUntagged(outcome) ? [UNTAGGED] : []),
+  ];
 }
 
 /** Said before the context is full. */
@@ -212,38 +195,21 @@ export function roomText({ promptTokens, contextTokens }: Room): string {
 }
 
 const OPEN = `<${PREDICTION_TAG}>`;
-const CLOSE = `</${PREDICTION_TAG}>`;
 /** Thinking, closed or not, or the tag behind it. */
 const FRONT = new RegExp(`<think>[\\s\\S]*?(?:</think>|$)|${OPEN}`, 'gi');
-const BACK = new RegExp(CLOSE, 'i');
+/** The closing tag and what follows it, or what may become one. */
+const BACK = new RegExp(`</${PREDICTION_TAG}>[\\s\\S]*$|<[/a-z_]*$`, 'i');
 
 /**
  * What is certain of the observation in the beginning of a reply; a longer beginning shows the same and more. How the reply is read in the
  * end may differ: where it has several tags, or an unpaired one.
  */
 export function certainObservation(reply: string): string {
-  const inside = insideTag(reply);
-  if (inside === undefined) return '';
-  const close = inside.search(BACK);
-  const text = pythonStrip(inside.slice(0, close < 0 ? inside.length - openEnd(inside) : close));
-  if (close < 0 && OBSERVATION_MARKER.startsWith(text)) return '';
+  const tag = Array.from(reply.matchAll(FRONT)).find(([found]) => found.toLowerCase() === OPEN);
+  if (tag === undefined) return '';
+  const text = pythonStrip(reply.slice(tag.index + OPEN.length).replace(BACK, ''));
+  if (OBSERVATION_MARKER.startsWith(text)) return '';
   return text.startsWith(OBSERVATION_MARKER) ? pythonStrip(text.slice(OBSERVATION_MARKER.length)) : text;
-}
-
-/** What stands behind the first opening tag that is not part of thinking; undefined where there is none yet. */
-function insideTag(reply: string): string | undefined {
-  for (const { 0: found, index } of reply.matchAll(FRONT)) {
-    if (found.toLowerCase() === OPEN) return reply.slice(index + OPEN.length);
-  }
-  return undefined;
-}
-
-/** How many characters at the end of a text could be the start of the closing tag. */
-function openEnd(text: string): number {
-  const end = text.slice(1 - CLOSE.length).toLowerCase();
-  let length = end.length;
-  while (length > 0 && !CLOSE.startsWith(end.slice(-length))) length--;
-  return length;
 }
 
 // Lines as they come: typed at a terminal, with editing, history and Ctrl-C, or read from a pipe.
@@ -263,10 +229,13 @@ type Input = NonNullable<ReturnType<NonNullable<Io['input']>>>;
 
 const HISTORY = 1_000;
 
-/** Lines that a person types. What is typed ahead while a reply comes is kept, and unseen until the next prompt. */
-export function typedLines(input: Input, { stdout: screen, stop }: Io): Lines {
+/**
+ * Lines that a person types, or those of a file or another program, whose prompts are not shown. What is typed ahead while a reply comes
+ * is kept, and unseen until the next prompt.
+ */
+export function openLines(input: Input, { stdout: screen, stop }: Io, isTyped: boolean): Lines {
   /** The prompt and what is typed are hidden while a reply comes. */
-  let isMuted = false;
+  let isMuted = !isTyped;
   // The terminal as readline writes to it: through the sink, which takes secrets out.
   const output = new Writable({
     decodeStrings: false,
@@ -276,6 +245,8 @@ export function typedLines(input: Input, { stdout: screen, stop }: Io): Lines {
     },
   });
   Object.defineProperties(output, { isTTY: { value: true }, columns: { get: () => screen.columns } });
+  // A terminal is the process's own standard input, which is such a stream.
+  const stream = isTyped ? (input as unknown as NodeJS.ReadableStream) : Readable.from(input, { objectMode: false });
   const history: string[] = [];
   const ahead: Typed[] = [];
   let reader: Interface | undefined;
@@ -287,12 +258,13 @@ export function typedLines(input: Input, { stdout: screen, stop }: Io): Lines {
     waiting = undefined;
   };
   stop.addEventListener('abort', () => give('end'), { once: true });
+  // One that is closed while more is awaited ends, too.
+  stream.on('error', () => give('end'));
   const open = (): Interface => {
     const opened = createInterface({
-      // A terminal is the process's own standard input, which is such a stream.
-      input: input as unknown as NodeJS.ReadableStream,
+      input: stream,
       output,
-      terminal: true,
+      terminal: isTyped,
       history: [...history],
       historySize: HISTORY,
       removeHistoryDuplicates: true,
@@ -300,7 +272,7 @@ export function typedLines(input: Input, { stdout: screen, stop }: Io): Lines {
     opened.on('history', (lines) => history.splice(0, history.length, ...lines));
     opened.on('line', (line) => give({ line }));
     opened.on('close', () => {
-      reader = undefined;
+      if (isTyped) reader = undefined;
       // The prompt stands on this line.
       if (!isMuted) screen.write('\n');
       give('end');
@@ -319,10 +291,12 @@ export function typedLines(input: Input, { stdout: screen, stop }: Io): Lines {
   };
   return {
     async next(prompt) {
-      isMuted = false;
-      const typed = ahead.shift();
+      isMuted = !isTyped;
+      const typed = ahead[0];
       if (typed !== undefined) {
-        if (typeof typed === 'object') screen.write(`${prompt}${typed.line}\n`);
+        // A file that has ended stays so.
+        if (isTyped || typed !== 'end') ahead.shift();
+        if (isTyped && typeof typed === 'object') screen.write(`${prompt}${typed.line}\n`);
         return typed;
       }
       // Ctrl-D closes it, and whoever asks for a line goes on all the same.
@@ -345,40 +319,8 @@ export function typedLines(input: Input, { stdout: screen, stop }: Io): Lines {
     close() {
       isMuted = true;
       reader?.close();
-    },
-  };
-}
-
-/** Lines of a file or another program. */
-export function pipedLines(input: Input, stop: AbortSignal): Lines {
-  const lines = linesOf(input);
-  const stopped = new Promise<'end'>((resolve) => {
-    stop.addEventListener('abort', () => resolve('end'), { once: true });
-  });
-  return {
-    async next() {
-      if (stop.aborted) return 'end';
-      const read = lines.next().then(({ done, value }): Typed => (done ? 'end' : { line: value }));
-      return Promise.race([read, stopped]);
-    },
-    during: (doWork) => doWork(stop),
-    close() {
       // A reader that waits for more would keep the process alive.
-      if ('destroy' in input && typeof input.destroy === 'function') input.destroy();
+      if (!isTyped && 'destroy' in input && typeof input.destroy === 'function') input.destroy();
     },
   };
-}
-
-/** Split at line feeds alone: actions hold other line ends of Unicode. */
-async function* linesOf(input: Input): AsyncGenerator<string, undefined> {
-  const decoder = new StringDecoder('utf8');
-  let rest = '';
-  for await (const chunk of input) {
-    const parts = (rest + decoder.write(Buffer.from(chunk))).split('\n');
-    rest = parts.pop() ?? '';
-    for (const part of parts) yield part.replace(/\r$/, '');
-  }
-  rest += decoder.end();
-  if (rest !== '') yield rest;
-  return undefined;
 }

@@ -43,7 +43,6 @@ describe('prompt_logprobs of a chat', () => {
     ['the last message is no reply', { messages: MESSAGES.slice(0, 1) }, 'assistant'],
     ['nothing stands before it', { messages: MESSAGES.slice(1) }, 'behind others'],
     ['it is to be streamed', { stream: true }, 'stream'],
-    ['the new token is to be scored too', { logprobs: true }, 'logprobs'],
     ['several choices are wanted', { n: 2 }, "'n'"],
   ])('are refused where %s', async (_what, changed, said) => {
     const response = await post(await serve(scripted(REPLY)), { messages: MESSAGES, ...SCORING, ...changed });

@@ -82,7 +82,7 @@ describe('over HTTP', () => {
     await fetch(`${url}/state?episode_id=secret`);
     stop.abort('SIGTERM');
     expect(await ended).toBe(EXIT.terminated);
-    expect(printed.stderr).toMatch(/GET \/state 404 /);
+    expect(printed.stderr).toMatch(/"path":"\/state","status":404,/);
     expect(printed.stderr).not.toContain('secret');
   });
 

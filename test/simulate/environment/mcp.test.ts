@@ -89,8 +89,8 @@ describe('streamable HTTP', () => {
 
   test.each([
     ['neither action nor reset', {}, /needs an action/],
-    ['a member of another name', { act: 'ls' }, /not "act"/],
-    ['a reset of another form', { reset: 'now' }, /a reset has to be a JSON object/],
+    ['a member of another name', { act: 'ls' }, /key: "act"/],
+    ['a reset of another form', { reset: 'now' }, /"reset": .*expected object/],
     ['a start that there is not', { reset: { domain: 'chess' } }, /unknown domain/],
     ['an empty action', { action: '' }, /not empty/],
   ])('%s is an error of the tool, not of the connection', async (_, given, message) => {

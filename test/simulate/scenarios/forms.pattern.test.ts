@@ -108,16 +108,12 @@ describe('a pattern', () => {
   });
 
   test.each([
-    ['(', 'Unterminated group'],
-    ['a**', 'Nothing to repeat'],
-    ['(a)\\1', 'refers back'],
-    ['(?<a>x)\\k<a>', 'refers back'],
-    ['a(?=b)', 'looks ahead'],
-    ['(?<!a)b', 'looks ahead or behind'],
+    ['(', 'missing closing'],
+    ['a**', 'invalid nested repetition operator'],
+    ['(a)\\1', 'invalid escape sequence'],
+    ['a(?=b)', 'invalid or unsupported Perl syntax'],
     ['a{1001}', 'invalid repeat count: `{1001}`'],
     ['(?:[ab]{900}){900}', 'invalid repeat count'],
-    ['\\ud83d\\ude00', 'half of a character'],
-    ['\\8', 'Invalid'],
   ])('%s is refused with its reason', (source, reason) => {
     expect(() => compile(source)).toThrow(reason);
     expect(() => compile(source)).toThrow(SyntaxError);
