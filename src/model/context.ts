@@ -19,11 +19,6 @@ const LEAST_REPLY = 256;
 /** Tokens left free, since servers differ by a few tokens in what they count. */
 const FIT_MARGIN = 16;
 
-/** So many calls that overflow only by their output budget show that the whole set will, not only a few rows ... */
-const ENOUGH = 5;
-/** ... if they are at least this share of the calls. */
-const SHARE = 0.05;
-
 /** What the run has learned about its servers' contexts, shared by all endpoints. */
 export type ContextWatch = ReturnType<typeof openContextWatch>;
 
@@ -38,18 +33,16 @@ export function openContextWatch(options: {
   onNotice(text: string): void;
 }) {
   const { maxTokens = 0, fits, onNotice } = options;
-  let calls = 0;
-  let overBudget = 0;
   let saidTooLong = false;
+  let saidOverBudget = false;
   return {
     /**
      * What a call comes to whose first request came to `first`. Where prompt and output budget together overflow the context, it is
-     * asked again with the tokens that the context leaves, or is the failure with its reason: the user is told of the first, and once
-     * there are many, the failure ends the run. `ask` asks with a given budget.
+     * asked again with the tokens that the context leaves, or is the failure with its reason: the user is told of the first. `ask` asks with
+     * a given budget.
      */
     async fitted(first: Attempt, { host, budget }: Budgeted, ask: AskWith): Promise<Attempt> {
       const overflow = first.status === 'failed' ? first.overflow : undefined;
-      if (first.status === 'ok' || overflow !== undefined) calls++;
       if (first.status !== 'failed' || overflow === undefined) return first;
       let { contextTokens, promptTokens } = overflow;
       if (contextTokens !== undefined && promptTokens === undefined && budget !== undefined) {
@@ -75,18 +68,12 @@ export function openContextWatch(options: {
         const second = await ask(left);
         return second.status === 'ok' ? { ...second, fittedMaxTokens: left } : second;
       }
-      overBudget++;
       const what = `${host}: prompts fit into the context of ${tokensText(contextTokens ?? 0)}, but not with --max-tokens ${maxTokens} beside them`;
       const remedy = `add --fit-max-tokens, which gives such a row the budget that is left and flags it, lower --max-tokens from the start, or serve a longer context`;
-      if (overBudget === 1) onNotice(`${what}: such rows are missing; ${remedy}`);
+      if (!saidOverBudget) onNotice(`${what}: such rows are missing; ${remedy}`);
+      saidOverBudget = true;
       const reason = `the prompt fits into the context, but not with --max-tokens ${budget}: ${first.reason}`;
-      if (overBudget < ENOUGH || overBudget < SHARE * calls) return { ...first, reason };
-      const many = `${what} (${overBudget} of ${counted(calls, 'call')})`;
-      return {
-        ...first,
-        reason,
-        stop: new UserError(`${many}: ${remedy}, and repeat the command: finished rows are kept`),
-      };
+      return { ...first, reason };
     },
     /**
      * What a server says about its model at /models, before anything is asked.
@@ -177,15 +164,11 @@ export function fitNotice(
   const counts = domains.map(([domain, found]) => `${domain} ${found.length}`).join(', ');
   const isFitting = isBudget && rows.some(({ tokens }) => tokens + LEAST_REPLY < context.tokens);
   const remedy = `${isFitting ? 'add --fit-max-tokens, or lower --max-tokens, or ' : ''}serve a longer context`;
-  // Of a context smaller than what a reply takes, nothing is left.
-  const shortEnough = room < 1 ? 'no prompt does' : `prompts of up to ${tokensText(room)} do`;
+  const shortEnough = `prompts of up to ${tokensText(Math.max(0, room))} do`;
   const lines = rows.map(({ place, domain, tokens }) => `  ${place} (${domain}): about ${tokensText(tokens)}`);
   return {
     summary: `${counted(rows.length, 'row')} (${counts}) will hardly fit into the context of ${tokensText(context.tokens)} at ${context.host}${beside}: ${shortEnough}, and the longest has about ${grouped(longest.tokens)}; ${remedy}`,
-    lines:
-      lines.length > MOST_NAMED
-        ? [...lines.slice(0, MOST_NAMED), `  ... and ${lines.length - MOST_NAMED} more`]
-        : lines,
+    lines: lines.slice(0, MOST_NAMED),
   };
 }
 

@@ -66,10 +66,15 @@ export async function startLocal(
     if (!quiet) io.stderr.write(printable(text, { multiline: true }));
   });
   const lastWords = () => printable(said.trim().split('\n').at(-1) ?? '').replace(/^awb: /, '');
-  const document = await ready(child, io, lastWords, quiet);
+  const document = await ready(child, io, lastWords);
   const { sha256, kvCache, name, slots } = document.model;
   const lost = new AbortController();
-  const onEnd = (code: number | null, signal: NodeJS.Signals | null) => lost.abort(died(code, signal, lastWords()));
+  const onEnd = (code: number | null, signal: NodeJS.Signals | null) => {
+    // SIGKILL is what systems send when they are out of memory.
+    const how = `the local server ended with ${signal ?? `exit code ${code}`} and last said: ${lastWords()}`;
+    const saved = 'all finished rows are saved, and the same command goes on with the others';
+    lost.abort(unavailable(`${how}; out of memory, a smaller AWB_CONTEXT or file helps; ${saved}`));
+  };
   child.once('close', onEnd);
   const identity: Identity = { sha256, kv_cache: kvCache };
   return {
@@ -93,14 +98,10 @@ export async function startLocal(
 }
 
 /** Resolves with the document that the server prints once it takes requests; where it does not, the process has ended. */
-async function ready(child: ChildProcess, io: Io, lastWords: () => string, quiet: boolean): Promise<ServeDocument> {
-  let isSilent = false;
+async function ready(child: ChildProcess, io: Io, lastWords: () => string): Promise<ServeDocument> {
   // While it loads there is nothing to save, and loading cannot be broken off.
   const kill = () => child.kill('SIGKILL');
-  const deadline = setTimeout(() => {
-    isSilent = true;
-    kill();
-  }, MOST_SILENCE_MS);
+  const deadline = setTimeout(kill, MOST_SILENCE_MS);
   const heard = () => deadline.refresh();
   io.stop.addEventListener('abort', kill, { once: true });
   child.stderr?.on('data', heard);
@@ -113,9 +114,7 @@ async function ready(child: ChildProcess, io: Io, lastWords: () => string, quiet
         if (value?.schema === 'awb.serve/1') done(value as unknown as ServeDocument);
       });
       child.once('error', failed);
-      child.once('close', (code) =>
-        failed(io.stop.aborted ? interrupted(io) : unready(code, isSilent, lastWords(), quiet)),
-      );
+      child.once('close', (code) => failed(io.stop.aborted ? interrupted(io) : unready(code, lastWords())));
     });
   } finally {
     clearTimeout(deadline);
@@ -133,24 +132,10 @@ function interrupted(io: Io): UserError {
   return new UserError('interrupted before the local server took requests; the same command starts it again', exitCode);
 }
 
-function unready(code: number | null, isSilent: boolean, last: string, quiet: boolean): UserError {
-  if (isSilent) {
-    return unavailable(
-      `the local server said nothing for ${MOST_SILENCE_MS / 60_000} minutes while it loaded, and was ended; it last said: ${last}`,
-    );
-  }
+function unready(code: number | null, last: string): UserError {
   const known = Object.values(EXIT).find((exitCode) => exitCode === code && exitCode !== EXIT.done);
-  const why = last === '' ? '' : quiet ? `: ${last}` : '; it said why above';
-  return new UserError(`the local server ended before it took requests${why}`, known ?? EXIT.unavailable);
-}
-
-function died(code: number | null, signal: NodeJS.Signals | null, last: string): UserError {
-  const how =
-    signal === 'SIGKILL'
-      ? 'was killed (SIGKILL), as systems do when they are out of memory: AWB_CONTEXT, AWB_KV_CACHE=q8_0 or a smaller file needs less'
-      : `ended with ${signal ?? `exit code ${code}`} and last said: ${last}`;
-  const saved = 'all finished rows are saved, and the same command goes on with the others';
-  return unavailable(`the local server ${how}; ${saved}`);
+  const message = `the local server ended, or said nothing for ${MOST_SILENCE_MS / 60_000} minutes, before it took requests: ${last}`;
+  return new UserError(message, known ?? EXIT.unavailable);
 }
 
 /** Ends the process: it does by itself once its standard input has ended, and is killed where it does not in time. */

@@ -2,7 +2,7 @@
 
 import { resolve } from 'node:path';
 import { closing, EXIT, type ExitCode } from '../core/errors.js';
-import { CHARS_A_TOKEN, type Io } from '../core/types.js';
+import type { Io } from '../core/types.js';
 import { printBill } from './bill-text.js';
 import { reachedIn, spendingOf, spendingText } from './budget.js';
 import { eventsListener } from './events.js';
@@ -41,10 +41,8 @@ export async function billOrAsk<J extends StageJob>(
 /** Asks a stage, heard by all who listen. */
 export function askStage<J extends StageJob>(stage: Stage<J>): Promise<StageResult> {
   const { io, run, settings, listeners = [] } = stage;
-  const { budgetUsd, budgetTokens, events, batchDir, finishOnline } = settings;
-  // Results of a batch are paid for, so they are read whatever they cost; what is written is held to the budget elsewhere.
-  const asksLive = batchDir === undefined || finishOnline === true;
-  const hasBudget = asksLive && (budgetUsd !== undefined || budgetTokens !== undefined);
+  const { budgetUsd, budgetTokens, events } = settings;
+  const hasBudget = budgetUsd !== undefined || budgetTokens !== undefined;
   const own = [
     progressListener(io, settings),
     ...(hasBudget ? [budgetListener(settings)] : []),
@@ -85,7 +83,6 @@ function progressListener(io: Pick<Io, 'stderr' | 'env'>, settings: Stage<StageJ
  */
 export function budgetListener(settings: BudgetSettings): StageListener {
   let asking: Beginning | undefined;
-  let saidEstimated = false;
   const stopIfReached = () => {
     const reason = asking && reachedIn(asking.ledger, settings);
     if (reason !== undefined) asking?.stop(reason, EXIT.later);
@@ -95,14 +92,6 @@ export function budgetListener(settings: BudgetSettings): StageListener {
       asking = beginning;
       stopIfReached();
     },
-    tried(_job, { uncounted }) {
-      if (uncounted !== undefined && !saidEstimated) {
-        saidEstimated = true;
-        asking?.say(
-          `the server did not count the tokens of every call (it reports none, or the call was broken off): the budget counts them as estimated, ${CHARS_A_TOKEN} characters a token or as measured`,
-        );
-      }
-      stopIfReached();
-    },
+    tried: stopIfReached,
   };
 }

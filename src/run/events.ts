@@ -10,7 +10,6 @@ import { placeOf } from '../disk/files.js';
 import { toolVersion } from '../settings/command.js';
 import { reachedIn, spendingOf } from './budget.js';
 import type { AskingSettings, BudgetSettings } from './options.js';
-import { unreferencedInterval } from './progress.js';
 import type { Beginning, RunName, StageListener } from './stage-contract.js';
 
 const EVENTS_SCHEMA = 'awb.events/1';
@@ -49,7 +48,7 @@ export function eventsListener(
   let fd: number | undefined = openedFile(path, file);
   let asking: Beginning | undefined;
   let run: RunName | undefined;
-  let stopLooking = () => {};
+  let timer: NodeJS.Timeout | undefined;
   let look = () => {};
   /** Milliseconds and dollars that rows have taken which are not settled yet. */
   const open = new Map<string, { readonly ms: number; readonly usd?: number }>();
@@ -62,8 +61,7 @@ export function eventsListener(
       const event = { v: EVENTS_SCHEMA, type, at: new Date().toISOString(), run, ...members };
       appendFileSync(fd, `${JSON.stringify(event)}\n`);
     } catch (error) {
-      const code = codeOf(error);
-      const text = `cannot write --events ${file}: ${code === 'ENOSPC' ? 'the disk is full' : (code ?? String(error))}; the run goes on without events`;
+      const text = `cannot write --events ${file} (${codeOf(error)}); the run goes on without events`;
       close();
       if (asking !== undefined) asking.say(text);
       else if (!settings.quiet) stderr.write(`note: ${printable(text)}\n`);
@@ -101,7 +99,7 @@ export function eventsListener(
         already: domains(already),
       });
       look = backendWatch(status, write);
-      stopLooking = unreferencedInterval(LOOK_EVERY_MS, look);
+      timer = setInterval(look, LOOK_EVERY_MS).unref();
       tellBudget();
     },
     tried({ id }) {
@@ -140,7 +138,7 @@ export function eventsListener(
     ends() {
       look();
       tellBudget();
-      stopLooking();
+      clearInterval(timer);
       // Too late for the run's notices.
       asking = undefined;
     },
@@ -163,15 +161,10 @@ export function eventsListener(
 
 /** Opens the file for appending. A line that an earlier process has torn is cut off, so that the file stays JSON lines. */
 function openedFile(path: string, name: string): number {
-  if (name === '-') {
-    throw new UserError(
-      '--events - would mix events with the results on standard output; name a file, such as --events events.jsonl',
-    );
-  }
   try {
     const found = statSync(path, { throwIfNoEntry: false });
-    if (found?.isFIFO()) {
-      throw new UserError(`--events ${name} is a FIFO; name a file, which others can follow with tail -f`);
+    if (name === '-' || found?.isFIFO()) {
+      throw new UserError(`--events ${name} is no file; name one, which others can follow with tail -f`);
     }
     if (found?.isFile()) cutTornLine(path, name);
     return openSync(path, 'a', 0o666);

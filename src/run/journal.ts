@@ -40,11 +40,6 @@ export function readRecord(bytes: Uint8Array): JournalRecord | undefined {
   return line === `${members}${sealOf(members)}` ? recordIn(`${members}}`) : undefined;
 }
 
-/** Whether a line is a whole record without a checksum, as earlier commits wrote them. */
-export function isUnsealed(bytes: Uint8Array): boolean {
-  return recordIn(textOf(bytes)) !== undefined;
-}
-
 /** A torn line of spaces may stand before the record. */
 function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString().trimStart();
@@ -67,7 +62,7 @@ const READ_BYTES = 1 << 18;
 /**
  * Opens a journal, creating it where there is none. A torn last line (a kill or a full disk in the middle of a write) is cut off;
  * lines that are damaged (no record, or not the one that was written) are passed over. Both are said in `repaired`.
- * @throws UserError: 73 where the file cannot be opened for writing, or is not a regular file; 65 as `scanJournal`.
+ * @throws UserError: 73 where the file cannot be opened for writing, or is not a regular file.
  */
 export async function openJournal<S>(path: string, summarise: Summarise<S>) {
   const handle = await openRegular(path, 'writes');
@@ -89,7 +84,7 @@ export async function viewJournal<S>(path: string = devNull, summarise: Summaris
  * @param take throws for what no run writes
  * @param start where a line begins; numbers and offsets of lines count from there
  * @returns where the last whole line ends, from which it can be read on, and what is damaged, as `repaired` says it
- * @throws UserError: 66 where the file cannot be read, or is not a regular file; 65 for a journal without checksums
+ * @throws UserError: 66 where the file cannot be read, or is not a regular file
  */
 export async function scanJournal(path: string, take: TakeRecord, start = 0) {
   return closing(await openRegular(path), (handle) => scan(path, handle, take, start));
@@ -184,7 +179,7 @@ async function scan(path: string, handle: FileHandle, take: TakeRecord, start = 
     if (!line.ended) {
       notes.push(`cut off a torn last line of ${line.bytes.length} bytes (its row is asked again)`);
       end = start + line.offset;
-    } else if (!taken(path, line, take)) damaged.push(line.number);
+    } else if (!taken(line, take)) damaged.push(line.number);
   }
   const named = [...damaged.slice(0, MOST_NAMED), ...(damaged.length > MOST_NAMED ? ['...'] : [])].join(', ');
   if (damaged.length > 0)
@@ -193,14 +188,9 @@ async function scan(path: string, handle: FileHandle, take: TakeRecord, start = 
   return { end, isTorn: end < size, repaired };
 }
 
-/** Whether a line holds a record, and one that a run writes. @throws UserError (65) for one without a checksum */
-function taken(path: string, line: Line, take: TakeRecord): boolean {
+/** Whether a line holds a record, and one that a run writes. */
+function taken(line: Line, take: TakeRecord): boolean {
   const record = readRecord(line.bytes);
-  if (record === undefined && isUnsealed(line.bytes)) {
-    throw badData(
-      `${path} has records without checksums, as earlier commits of awb wrote them; a run under way ends with the commit that began it: continue it with that one, or start over with --fresh`,
-    );
-  }
   try {
     if (record !== undefined) take(record, line);
     return record !== undefined;

@@ -153,9 +153,7 @@ export function checkedManifest(value: JsonObject, path: string, remedy?: string
   const { error } = MANIFEST.safeParse(value, { reportInput: true });
   const odd = error?.issues.find(({ input }) => input !== undefined);
   if (odd !== undefined) {
-    const field = odd.path.findIndex((name) => name !== 'predictions');
-    const named = odd.path.slice(0, field < 0 ? undefined : field + 1).join('.');
-    const what = `is damaged: "${named}" is not what it was written as`;
+    const what = `is damaged: "${odd.path.join('.')}" is not what it was written as`;
     throw refusal(what, 'mend it, move it aside, or start over with --fresh');
   }
   // Checked field by field; what somebody took out is absent.

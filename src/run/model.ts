@@ -14,15 +14,13 @@ export type Model = Pick<OpenBackend, 'work' | 'status' | 'report' | 'close' | '
 /**
  * Opens the model of a stage.
  * @param notice tells the user something that the run keeps; `more` is told behind it, and is not kept
- * @param onDropped is called where a batch has left a parameter out
  */
 export type OpenModel = <J extends StageJob>(
   stage: Stage<J>,
   notice: (text: string, more?: string) => void,
-  onDropped: () => void,
 ) => Promise<Model>;
 
-export const openModel: OpenModel = async (stage, notice, onDropped) => {
+export const openModel: OpenModel = async (stage, notice) => {
   const { run, settings, target, responseFormat, remarks = [] } = stage;
   for (const remark of remarks) notice(remark);
   const { budgetUsd, budgetTokens, maxTokens } = settings;
@@ -40,7 +38,7 @@ export const openModel: OpenModel = async (stage, notice, onDropped) => {
   async function byFiles(dir: string) {
     const { commandOf, openBatch } = await import('./batch/backend.js');
     const asked = { run, settings, command: commandOf(stage), endpoints: target.named };
-    return openBatch({ ...asked, dir, onDropped }, options);
+    return openBatch({ ...asked, dir }, options);
   }
 };
 

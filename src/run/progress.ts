@@ -1,8 +1,7 @@
 // Progress of a run on stderr, from its beginning to its end: a live block on a terminal, a line now and then elsewhere.
 
 import { domainName, inTableOrder } from '../core/domains.js';
-import { present } from '../core/errors.js';
-import { counted, duration, oneLine, printable, shortened, widthOf } from '../core/printable.js';
+import { duration, oneLine, printable, shortened, widthOf } from '../core/printable.js';
 import { barLines, bold, dim, hasBlocks, withRedFailures, wrapped } from '../core/terminal.js';
 import type { BackendStatus, Domain, Io, TextSink } from '../core/types.js';
 
@@ -56,11 +55,7 @@ export function openProgress({ stderr, env }: Pick<Io, 'stderr' | 'env'>, option
     : stderr.isTTY
       ? liveBlock(stderr, tally, look)
       : plainLines(stderr, tally);
-  const tick = () => {
-    tally.observe(performance.now());
-    show.tick(performance.now());
-  };
-  const stop = options.quiet ? () => {} : unreferencedInterval(TICK_MS, tick);
+  const timer = setInterval(() => show.tick(performance.now()), TICK_MS).unref();
   return {
     settled(domain: Domain, row: SettledRow): void {
       tally.count(domain, row);
@@ -71,17 +66,10 @@ export function openProgress({ stderr, env }: Pick<Io, 'stderr' | 'env'>, option
     notice: (text: string): void => show.notice(text),
     /** Shows what is pending, takes the block away and stops the timer; the last call. Harmless when repeated. */
     finish(): void {
-      stop();
+      clearInterval(timer);
       show.finish();
     },
   };
-}
-
-/** Calls `tick` again and again, as long as something else keeps the process alive. @returns what ends it */
-export function unreferencedInterval(ms: number, tick: () => void): () => void {
-  const timer = setInterval(tick, ms);
-  timer.unref();
-  return () => clearInterval(timer);
 }
 
 /** A block that is redrawn in place, the cursor always below it. Lines for good stand above it. */
@@ -123,7 +111,6 @@ function plainLines(stderr: TextSink, tally: Tally) {
   const step = () => Math.floor((tally.sums.done / Math.max(1, tally.sums.total)) * LINES_PER_RUN);
   let shown = { at: 0, step: -1, done: -1 };
   const show = () => {
-    tally.observe(performance.now());
     const { title } = tally.options;
     const { total, done, failed } = tally.sums;
     shown = { at: performance.now(), step: step(), done };
@@ -181,31 +168,21 @@ function outageText({ host, hasAnswered, forMs, leftMs }: BackendStatus['outages
   return `${host} ${hasAnswered ? 'silent' : 'not ready'} since ${timeOfDay(Date.now() - forMs)}${until}`;
 }
 
-/**
- * The block's lines, none wider than `columns`, no more than `height`: so many bars, the first of the whole, and what else there is to
- * say below them.
- */
+/** The block's lines, none wider than `columns`, no more than `height`: bars, the first of the whole, and what else there is to say. */
 function blockLines(tally: Tally, columns: number, height: number, blocks: boolean) {
   const words = [...wrapped(paceParts(tally).join(', '), columns, 2), ...backendLines(tally, columns)].filter(Boolean);
   // The bar of a single domain would be that of the whole.
   const domains = tally.domains.size > 1 ? [...tally.domains] : [];
-  const room = Math.max(0, height - 1 - words.length);
-  const shown = domains.length <= room ? domains : domains.slice(0, Math.max(0, room - 1));
-  const hidden = domains.length - shown.length;
-  const parts = shown.map(([domain, counts]) => ({ name: domainName(domain), ...counts }));
-  const bars = barLines([{ name: tally.options.title, ...tally.sums }, ...parts], columns, blocks);
-  const lines = [...bars, ...(hidden > 0 ? [`and ${counted(hidden, 'domain')} more`] : []), ...words];
-  return { lines: lines.slice(0, height).map((line) => shortened(line, columns)), bars: bars.length };
+  const parts = domains.map(([domain, counts]) => ({ name: domainName(domain), ...counts }));
+  const all = barLines([{ name: tally.options.title, ...tally.sums }, ...parts], columns, blocks);
+  const bars = all.slice(0, Math.max(1, height - words.length));
+  const lines = [...bars, ...words].slice(0, height);
+  return { lines: lines.map((line) => shortened(line, columns)), bars: bars.length };
 }
-
-const WINDOW_MS = 60_000;
-/** Slow rows stretch the window until it holds this many. */
-const WINDOW_ROWS = 20;
-const POINT_EVERY_MS = 1_000;
 
 type Tally = ReturnType<typeof openTally>;
 
-/** What a session has counted, since it began. `at`: milliseconds of a clock that never goes back. */
+/** What a session has counted, since it began by a clock that never goes back. */
 function openTally(options: ProgressOptions, began: number) {
   const { unit = 'rows', totals, already } = options;
   const sorted = [...totals].sort(([a], [b]) => inTableOrder(a, b));
@@ -220,15 +197,12 @@ function openTally(options: ProgressOptions, began: number) {
   }
   /** Rows and tokens of this session. */
   const own = { rows: 0, tokens: 0 };
-  /** Where the session stood at times past, oldest first: the window of the rate. */
-  const points = [{ at: began, ...own }];
   return {
     ...{ options, unit, domains, sums },
-    /** Rows and tokens a second over the window. */
+    /** Rows and tokens a second. */
     rates() {
-      const [first, last] = [present(points[0]), present(points.at(-1))];
-      const seconds = Math.max(1, last.at - first.at) / 1000;
-      return { rows: (last.rows - first.rows) / seconds, tokens: (last.tokens - first.tokens) / seconds };
+      const seconds = Math.max(1000, performance.now() - began) / 1000;
+      return { rows: own.rows / seconds, tokens: own.tokens / seconds };
     },
     /** Counts a row that this session has settled. One that is settled again counts for the rate alone. */
     count(domain: Domain, { status, tokens, isAgain = false }: SettledRow): void {
@@ -239,12 +213,6 @@ function openTally(options: ProgressOptions, began: number) {
       }
       own.rows++;
       own.tokens += tokens;
-    },
-    /** Notes where the session stands, and forgets points that the window no longer needs. */
-    observe(at: number): void {
-      if (at - present(points.at(-1)).at < POINT_EVERY_MS) return;
-      points.push({ at, ...own });
-      while (points[1] && at - points[1].at >= WINDOW_MS && own.rows - points[1].rows >= WINDOW_ROWS) points.shift();
     },
   };
 }

@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { callsIn, isUncounted, type Price } from '../core/costs.js';
 import { cannotCreate, closingOnFailure, codeOf } from '../core/errors.js';
 import { asksWorldModel, type Identity, requireSameIdentity } from '../core/identity.js';
-import { isObject } from '../core/json.js';
-import type { Usage } from '../core/types.js';
+import type { CallLog, Usage } from '../core/types.js';
 import { clearRemains, makeFolders, sizeOf } from '../disk/files.js';
 import { lockFile } from '../disk/lock.js';
 import { Ledger } from './budget.js';
@@ -144,15 +143,11 @@ export function entryOf({ usage, chars, calls }: RowSummary, { uncounted }: Jour
   return { usage, chars, calls, ...(isUncounted(uncounted) && { uncounted }) };
 }
 
-/** @throws TypeError for what no stage writes */
 export function summaryOf(state: RowState, log: JournalRecord['log'], stampKey: string): RowSummary {
   const { status, class: failure, reason, flags } = state;
-  const { usage = {}, chars, attempts = 0, tries, [stampKey]: stamp = '' } = log;
-  const isText = (text: unknown) => typeof text === 'string';
-  const isSound = (status === 'ok' || status === 'failed') && [failure ?? '', reason ?? '', ...flags].every(isText);
-  if (!isSound || typeof stamp !== 'string' || !isUsage(usage) || typeof attempts !== 'number') {
-    throw new TypeError('a record of this kind is never written');
-  }
+  // Its checksum shows that a run has written it.
+  const { usage = {}, chars, attempts = 0, tries } = log as Partial<CallLog>;
+  const { [stampKey]: stamp = '' } = log as Readonly<Record<string, string | undefined>>;
   const calls = callsIn(tries);
   return {
     status,
@@ -160,17 +155,12 @@ export function summaryOf(state: RowState, log: JournalRecord['log'], stampKey: 
     reason,
     flags,
     usage,
-    chars: typeof chars === 'number' ? chars : undefined,
+    chars,
     attempts,
     calls,
     taken: attempts === 0 ? [] : [{ usage, calls }],
     stamp,
   };
-}
-
-/** A count of null adds nothing. */
-function isUsage(value: unknown): value is Usage {
-  return isObject(value) && Object.values(value).every((count) => count === null || typeof count === 'number');
 }
 
 /** Makes a run's folder, and takes the run for this process alone. @throws UserError (73) */

@@ -143,7 +143,7 @@ export async function runSession<J extends StageJob>(
   }
 
   async function askModelOf(jobs: readonly J[], abort: AbortSignal): Promise<void> {
-    backend ??= await open(stage, say, enter);
+    backend ??= await open(stage, say);
     const files = {
       kept: (chain: Chain<J>) => {
         const job = currentOf(chain);

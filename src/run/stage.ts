@@ -30,8 +30,8 @@ export async function runStage<J extends StageJob>(stage: Stage<J>, open: OpenMo
   const todo = stage.order.filter((job) => !isDone(stage, job) && (!isHeld(job) || stage.asks(job)));
   if (todo.length === 0) return concludeRun(stage);
   if (settings.batchDir !== undefined || settings.finishOnline || run.stored?.batch !== undefined) {
-    const { chooseBatch, requireAffordable } = await import('./batch/backend.js');
-    if (await chooseBatch(run, settings, stage.io)) await requireAffordable(stage);
+    const { chooseBatch } = await import('./batch/backend.js');
+    await chooseBatch(run, settings, stage.io);
   }
   const save = () => writeManifest(run.manifestPath, manifestOf(stage, tallyOf(stage), 'running'));
   // From here on the manifest names no output, so a run killed before the end is assembled anew.

@@ -105,9 +105,8 @@ function labelled(label: string, text: string | undefined): string | undefined {
 
 function spentText(spending: Spending): string | undefined {
   const text = spendingText(spending);
-  const { estimated, tokens, budget } = spending;
-  const part = estimated === tokens ? 'all' : `${grouped(estimated)}${budget.tokens === undefined ? ' tokens' : ''}`;
-  return text && `${text}${estimated === 0 ? '' : ` (${part} of it estimated)`}, all sessions together`;
+  const { estimated } = spending;
+  return text && `${text}${estimated === 0 ? '' : ` (${grouped(estimated)} tokens estimated)`}, all sessions together`;
 }
 
 function tally(counts: Readonly<Record<string, number>>): string | undefined {
@@ -129,17 +128,13 @@ function tokensText(tokens: Usage): string | undefined {
 // What a run says at its end of its batch files: what has come, what is left, and who can answer it.
 
 /** How far the files are, each of which `awb batch status` lists, and what is odd about the results. */
-function batchLines({ dir, parts, awaited, written, isLive, notes }: BatchReport, io: Io): string[] {
+function batchLines({ dir, parts, awaited, written, notes }: BatchReport, io: Io): string[] {
   if (parts.length === 0) return [];
   const requests = parts.reduce((sum, part) => sum + part.requests, 0);
-  const late = requests - parts.reduce((sum, part) => sum + part.answered, 0);
   const fresh = written === 0 ? '' : `, ${grouped(written)} of them written now`;
   return [
     `batch: ${grouped(awaited)} of ${counted(requests, 'result', 'results', grouped)} awaited in ${shownPath(dir, io)}${fresh}`,
     ...notes.map((note) => `  ${printable(note)}`),
-    ...(isLive && late > 0
-      ? [`  without a result, so that rows were asked live and later ones are ignored: ${grouped(late)}`]
-      : []),
   ];
 }
 

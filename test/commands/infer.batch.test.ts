@@ -335,44 +335,14 @@ describe('what a server does not take', () => {
     expect(await byBatch()).toMatchObject({ code: EXIT.done });
   });
 
-  test('stops the run where a result says so, and is left out of new files under --allow-param-drop', async () => {
+  test('stops the run where a result says so, with the way to begin anew', async () => {
     const { batch, infer, plain, answer } = await setUp(rejects('top_k'));
     const flags = ['--batch-dir', batch, '--assume-params', '--top-k', '20'];
     await infer(flags, plain);
     await answer('a.jsonl');
     const stopped = await infer(flags, plain);
     expect(stopped).toMatchObject({ code: EXIT.usage, stderr: expect.stringContaining('a.jsonl') });
-    const dropping = [...flags, '--allow-param-drop'];
-    expect(await infer(dropping, plain)).toMatchObject({ code: EXIT.later, said: { batch: { written: ROWS } } });
-    expect(await infer(dropping, plain)).toMatchObject({
-      code: EXIT.later,
-      said: { batch: { written: 0, awaited: ROWS } },
-    });
-    const again = await requestsIn(batch, ['requests-0002.jsonl']);
-    for (const { body } of again) expect(body).not.toHaveProperty('top_k');
-    await answer('b.jsonl', ROWS);
-    expect(await infer(dropping, plain)).toMatchObject({ code: EXIT.done });
-  });
-
-  test('is left out for every row, where another server took it: no reply is kept that was asked for with it', async () => {
-    const { batch, out, infer, plain, server } = await setUp(rejects('top_k'));
-    const flags = ['--batch-dir', batch, '--assume-params', '--top-k', '20'];
-    await infer(flags, plain);
-    const [first, ...others] = await requestsIn(batch);
-    const taken = others.map(({ custom_id: id }) => ({
-      id,
-      status: 200,
-      body: { choices: [{ index: 0, message: { role: 'assistant', content: 'with top_k' }, finish_reason: 'stop' }] },
-    }));
-    const refused = await answersTo([first], server.url);
-    await writeResults(batch, 'a.jsonl', resultLines([...refused, ...taken], 'openai'));
-    const dropping = [...flags, '--allow-param-drop'];
-    expect(await infer(dropping, plain)).toMatchObject({ code: EXIT.later, said: { batch: { written: ROWS } } });
-    const again = await requestsIn(batch, ['requests-0002.jsonl']);
-    expect(new Set(again.map(({ custom_id }) => custom_id.slice(0, 24))).size).toBe(ROWS);
-    await writeResults(batch, 'b.jsonl', resultLines(await answersTo(again, server.url), 'openai'));
-    expect(await infer(dropping, plain)).toMatchObject({ code: EXIT.done });
-    expect(await readFile(join(out, 'predictions.jsonl'), 'utf8')).not.toContain('with top_k');
+    expect(stopped.stderr).toContain('--fresh');
   });
 });
 
@@ -589,27 +559,11 @@ describe('with --batch-dir', () => {
     expect(server.count).toBe(0);
   });
 
-  test('a budget that the files would exceed keeps them from being written', async () => {
+  test('a budget is refused, since a batch cannot be stopped half-way', async () => {
     const { batch, byBatch, server } = await setUp();
     const refused = await byBatch('--budget-tokens', '100');
-    expect(refused).toMatchObject({ code: EXIT.later, stderr: expect.stringContaining('--budget-tokens') });
+    expect(refused).toMatchObject({ code: EXIT.usage, stderr: expect.stringContaining('--dry-run') });
     expect(server.count).toBe(0);
     expect(await readdir(batch).catch(() => [])).toEqual([]);
-    expect(await byBatch('--budget-tokens', '100000')).toMatchObject({ said: { batch: { written: ROWS - 1 } } });
-  });
-
-  test('results are read although they were dearer than the budget, and nothing more is written', async () => {
-    const dear = { usage: { prompt_tokens: 50_000, completion_tokens: 50_000 } };
-    const { byBatch, answer } = await setUp(({ index, body }) =>
-      index === 3
-        ? { content: 'x', finishReason: 'abort', ...dear }
-        : { ...(fine({ body } as never) as object), ...dear },
-    );
-    await byBatch('--budget-tokens', '200000');
-    await answer('a.jsonl');
-    const stopped = await byBatch('--budget-tokens', '200000');
-    expect(stopped).toMatchObject({ code: EXIT.later, stderr: expect.stringContaining('budget') });
-    const { said } = await byBatch('--budget-tokens', '20000000');
-    expect(said).toMatchObject({ counts: { ok: ROWS - 1 }, batch: { written: 1 } });
   });
 });

@@ -122,5 +122,5 @@ test('of a judge whose verdicts could not always be read says how many calls mor
   expect(Math.abs(again.prompt_tokens - 2 * total.prompt_tokens)).toBeLessThanOrEqual(1);
   const { stdout } = await judge('--fresh', '--dry-run', ...from);
   expect(stdout.replace(/\s+/g, ' ')).toContain('took 2.00 calls for each of these');
-  expect(stdout.replace(/\s+/g, ' ')).toContain('With as many again it takes about 14 calls,');
+  expect(stdout.replace(/\s+/g, ' ')).toContain('with as many it takes 14 calls,');
 });

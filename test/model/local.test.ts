@@ -72,7 +72,7 @@ describe('before it takes requests', { timeout: 120_000 }, () => {
     const starting = startLocal(scripted, io(), SETTINGS, start);
     const failed = expect(starting).rejects.toMatchObject({
       exitCode: EXIT.unavailable,
-      message: expect.stringMatching(/said nothing for 10 minutes.*loading the model: 40 %/),
+      message: expect.stringMatching(/said nothing for 10 minutes.*: loading the model: 40 %/),
     });
     await hearing;
     await vi.advanceTimersByTimeAsync(10 * 60_000);
@@ -128,7 +128,7 @@ describe('a run', { timeout: 120_000 }, () => {
     process.kill(server, 'SIGKILL');
     const { code, stderr } = await infer.ended;
     expect(code).toBe(EXIT.unavailable);
-    expect(stderr).toMatch(/the local server was killed \(SIGKILL\).*the same command goes on/);
+    expect(stderr).toMatch(/the local server ended with SIGKILL .*the same command goes on/);
     expect(stderr).not.toContain('base-url');
   });
 });

@@ -228,18 +228,6 @@ describe('a journal in which a bit has flipped', () => {
   });
 });
 
-test('a journal without checksums is refused by its name, with what to do, and left as it is', async () => {
-  const text = ['a', 'b'].map((id) => `${JSON.stringify(record(id))}\n`).join('');
-  await writeFile(path, text);
-  await expect(reopen()).rejects.toMatchObject({
-    exitCode: EXIT.badData,
-    message: expect.stringMatching(
-      /^\S+ has records without checksums.*a run under way ends with the commit that began it/,
-    ),
-  });
-  expect(await readFile(path, 'utf8')).toBe(text);
-});
-
 test.each([
   ['a FIFO', () => void execFileSync('mkfifo', [path])],
   ['a device', () => symlink('/dev/zero', path)],

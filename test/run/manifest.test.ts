@@ -11,8 +11,8 @@ test.each([
   ['no schema', {}, 'has schema null'],
   ['no identity', { schema: 'awb.manifest/1' }, 'has lost its "identity"'],
   ['an identity of another type', { schema: 'awb.manifest/1', identity: [] }, 'has lost its "identity"'],
-  ['a count that is none', { ...LEAST, counts: { ok: 1.5 } }, '"counts" is not what it was written as'],
-  ['a list of another type', { ...LEAST, endpoints: ['a', 1] }, '"endpoints" is not what it was written as'],
+  ['a count that is none', { ...LEAST, counts: { ok: 1.5 } }, '"counts.ok" is not what it was written as'],
+  ['a list of another type', { ...LEAST, endpoints: ['a', 1] }, '"endpoints.1" is not what it was written as'],
   [
     'damage within the manifest of its predictions',
     { ...LEAST, predictions: { state: 7 } },
@@ -21,7 +21,7 @@ test.each([
   [
     'damage within a part',
     { ...LEAST, merged: [{ dir: '/a', state: 'complete', startedAt: 't', pace: { calls: -1, seconds: 0 } }] },
-    '"merged" is not what it was written as',
+    '"merged.0.pace.calls" is not what it was written as',
   ],
   ['a state that no run has', { ...LEAST, state: 'odd' }, '"state" is not what it was written as'],
   ['null in place of a field', { ...LEAST, label: null }, '"label" is not what it was written as'],

@@ -138,7 +138,7 @@ export function stage(
     clock: time.clock,
     random: () => 0.5,
     onNotice: (text) => notices.push(text),
-    pace: new Pace({ rpm, tpm, clock: time.clock, onNotice: (text) => notices.push(text) }),
+    pace: new Pace({ rpm, tpm, clock: time.clock }),
     ...rest,
   });
   const settled = new Map<number, ModelOutcome[]>();

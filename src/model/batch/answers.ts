@@ -1,7 +1,7 @@
 // What lies in a batch folder, given to a question as an endpoint would give it: try after try, by the same rules.
 
 import { addUsage, callsCounted, costOfBoth } from '../../core/costs.js';
-import { UserError } from '../../core/errors.js';
+import { EXIT, UserError } from '../../core/errors.js';
 import { hideKeys, keysIn, openRedaction } from '../../core/redaction.js';
 import {
   type Asking,
@@ -33,9 +33,6 @@ export type AnswerOptions = BackendOptions & Required<Pick<BackendOptions, 'dial
 
 /** A question whose answer has still to come: the request that is to be written, and what the tries before it took. */
 export type Missing = Readonly<{ id: string; way: Way; body: string; log: CallLog & { readonly batched: number } }>;
-
-/** Thrown where a result shows that every request has to be made in another way. */
-export class Relearnt {}
 
 /** A reply in a file has no clocks. */
 const NO_CLOCKS = { progress() {}, tail() {}, firstTokenMs: undefined };
@@ -73,7 +70,7 @@ export function openAnswers(
       reading.feed(Buffer.from(said));
       const attempt = isGood(status ?? 0) ? reading.outcome(situation) : classify({ status, body: said }, situation());
       if (attempt.status === 'ok') return attempt;
-      failure ??= attempt.stop === undefined ? attempt : { ...attempt, stop: stopAt(attempt.stop, path) };
+      failure ??= withWayOut(attempt, path);
     }
     return failure;
   };
@@ -81,7 +78,7 @@ export function openAnswers(
   /**
    * Asks what lies in the folder: one question of a job after the other, until the answer to one is missing. `tell` is told the cost of
    * each try.
-   * @throws UserError where the run must stop; Relearnt
+   * @throws UserError where the run must stop
    */
   const asker = (
     { id: job, batched: before }: Pick<ReturnType<FileHooks<never>['kept']>, 'id' | 'batched'>,
@@ -111,11 +108,6 @@ export function openAnswers(
             }
             taken.add(id);
             const result = resultOf(id, way, body);
-            const rejected = result?.status === 'failed' ? result.rejected : undefined;
-            // What is asked in another way has another id, so that this request is no attempt.
-            if (rejected !== undefined && dialect.learn(rejected) && !(rejected in dialect.translate(body))) {
-              throw new Relearnt();
-            }
             batched++;
             if (result !== undefined) {
               addUsage(usage, result.usage);
@@ -149,9 +141,13 @@ export function openAnswers(
 }
 
 /** The way out where a result says that nothing of its kind can be answered: it would say so again and again. */
-function stopAt(stop: UserError, file: string): UserError {
-  return new UserError(
-    `${stop.message}; the result stands in ${file}: once the cause is mended, move that file away and have its requests answered again`,
-    stop.exitCode,
-  );
+function withWayOut(failure: AttemptFailure, file: string): AttemptFailure {
+  const { stop, rejected, reason } = failure;
+  if (stop === undefined && rejected === undefined) return failure;
+  const anew =
+    rejected === undefined
+      ? ''
+      : ', or begin anew with --fresh: without --assume-params one live row shows what it takes';
+  const message = `${stop?.message ?? reason}; the result stands in ${file}: once the cause is mended, move that file away and have its requests answered again${anew}`;
+  return { ...failure, stop: new UserError(message, stop?.exitCode ?? EXIT.unavailable) };
 }

@@ -335,10 +335,8 @@ type Result = { readonly status: number | undefined; readonly body: string } | '
 /** Codes of requests on which nobody has worked. */
 const UNASKED = /^(?:batch|request)_(?:expired|cancell?ed)$/;
 
-/** The object of a line. Files written on Windows may begin with a byte order mark. */
 function parseLine(bytes: Uint8Array): JsonObject | undefined {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
-  return parseObject(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
+  return parseObject(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8'));
 }
 
 /**
@@ -427,14 +425,12 @@ async function openResults(dir: string, names: readonly string[], stop?: AbortSi
     notes(isKnown: (id: string) => boolean): string[] {
       const all = [...lines];
       const strangers = all.flatMap(([id, places]) => (isKnown(id) ? [] : places.map(() => shownName(id))));
-      const again = all.filter(([id, places]) => isKnown(id) && places.length > 1).length;
       const notes = {
         [`cut off, so the last line is left out, and read again once the file has grown: ${firstOf(cutOff)}`]:
           cutOff.length,
         [`ignored, since their ids are unknown here: ${counted(strangers.length, 'result')} (${firstOf(strangers)})`]:
           strangers.length,
         [`ignored, since no result stands there: ${counted(odd.length, 'line')} (${firstOf(odd)})`]: odd.length,
-        [`answered more than once, and the first usable result counts: ${counted(again, 'request')}`]: again,
       };
       return Object.entries(notes).flatMap(([note, count]) => (count === 0 ? [] : note));
     },

@@ -1,7 +1,6 @@
 // One OpenAI-compatible endpoint: it takes a request, and gives what one try of it came to.
 
 import { addUsage, isTokenCount } from '../../core/costs.js';
-import { nearest } from '../../core/edits.js';
 import { EXIT, messageOf, unavailable } from '../../core/errors.js';
 import { asObject, isObject, type JsonObject, parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
@@ -219,10 +218,8 @@ export function openEndpoint(options: EndpointOptions) {
   const withNames = async (failure: AttemptFailure): Promise<AttemptFailure> => {
     const { names } = await models();
     if (names.length === 0) return failure;
-    const near = nearest(model, names);
-    const shown = names.slice(0, MOST_MODELS).join(', ') + (names.length > MOST_MODELS ? ', …' : '');
-    const hint = `${near === undefined ? '' : `did you mean "${near}"? `}It has ${shown}`;
-    return { ...failure, stop: unavailable(`${failure.stop?.message}. ${hint}`) };
+    const shown = names.slice(0, MOST_MODELS).join(', ');
+    return { ...failure, stop: unavailable(`${failure.stop?.message}. It has ${shown}`) };
   };
 
   const call: Endpoint['call'] = async (request, attemptIndex, abort, hear) => {

@@ -1,15 +1,13 @@
 // Prices: from the user's file, or the catalogue that comes with the package.
 
-import { createReadStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { text } from 'node:stream/consumers';
 import type { ModelPrice, PriceCalculation, Provider } from '@pydantic/genai-prices';
 import { z } from 'zod';
 import type { Price } from '../../core/costs.js';
-import { nearest } from '../../core/edits.js';
-import { badData, codeOf, EXIT, inputMissing } from '../../core/errors.js';
+import { badData, codeOf, EXIT, inputMissing, present } from '../../core/errors.js';
 import { keysOf } from '../../core/groups.js';
-import { oneLine } from '../../core/printable.js';
+import { grouped } from '../../core/printable.js';
 import { faultsOf, mapping, oneOf, type Path } from '../../core/schema.js';
 import type { Io } from '../../core/types.js';
 import { parseYaml } from '../../disk/yaml-file.js';
@@ -34,29 +32,15 @@ export async function openPriceList(
   { cwd }: Pick<Io, 'cwd'>,
 ): Promise<PriceList> {
   if (path === undefined) return openPrices();
-  // A device may have no end.
-  const content = await text(createReadStream(resolve(cwd, path), { end: MOST_BYTES })).catch((error: unknown) => {
+  const content = await readFile(resolve(cwd, path), 'utf8').catch((error: unknown) => {
     throw inputMissing(`cannot read the price file ${path} (--prices): ${codeOf(error)}`);
   });
-  if (Buffer.byteLength(content) > MOST_BYTES) {
-    throw badData(
-      `the price file ${path} (--prices) has more than 250 kB; name patterns such as step-* in it, or only the models at hand`,
-    );
-  }
   const { document, plain, lineOf } = await parseYaml(content, path, EXIT.badData);
   return openPrices(path, priceRules(plain(document), path, lineOf));
 }
 
-/** @throws UserError (65) where the catalogue does not have what a rule refers to. */
 export async function openPrices(path?: string, rules: readonly PriceRule[] = []) {
   const catalogue = await openCatalogue();
-  for (const rule of rules) {
-    if ('price' in rule || catalogue.priceOf(rule.like.provider, rule.like.model, RELEASED) !== undefined) continue;
-    const what = `${SOURCE} has no price of "${oneLine(rule.like.model, 60)}" at ${oneLine(rule.like.provider, 60)}`;
-    const near = nearest(rule.like.provider, catalogue.providers);
-    const hint = near === undefined || near === rule.like.provider ? '' : `did you mean ${near}? If not, `;
-    throw badData(`${path}:${rule.line}: ${what}; ${hint}give input and output instead`);
-  }
   return {
     /** The file, where there is one, and the catalogue with its day. */
     source: path === undefined ? SOURCE : `${path}, else ${SOURCE}`,
@@ -72,9 +56,7 @@ export async function openPrices(path?: string, rules: readonly PriceRule[] = []
       const rule =
         firstOf((name) => rules.find(({ pattern }) => pattern === name)) ??
         firstOf((name) => rules.find(({ pattern }) => matches(pattern, name)));
-      if (rule !== undefined) {
-        return 'price' in rule ? rule.price : catalogue.priceOf(rule.like.provider, rule.like.model, at);
-      }
+      if (rule !== undefined) return rule.price;
       const prices = hosts.map((host) => {
         const provider = catalogue.providerOf(host);
         return provider === undefined ? undefined : firstOf((name) => catalogue.priceOf(provider, name, at));
@@ -89,23 +71,14 @@ type Priced = Readonly<{ model: string; servedModel?: string | undefined; hosts:
 
 /** Whether the name is the pattern's, `*` standing for any characters. */
 function matches(pattern: string, name: string): boolean {
-  const [start = '', ...parts] = pattern.split('*');
-  const end = parts.pop();
-  if (end === undefined || !name.startsWith(start)) return false;
-  let at = start.length;
-  for (const part of parts) {
-    const found = name.indexOf(part, at);
-    if (found < 0) return false;
-    at = found + part.length;
-  }
-  return name.length - end.length >= at && name.endsWith(end);
+  const parts = pattern.split('*').map((part) => part.replace(/[^\w]/g, '\\$&'));
+  return new RegExp(`^${parts.join('.*')}$`, 's').test(name);
 }
 
 // The catalogue of prices that @pydantic/genai-prices brings: what a provider asks for a model at a date. Loaded when a price is wanted.
 
 /** The release whose prices these are, and its day: the package itself holds none. */
 export const CATALOGUE = { name: 'genai-prices', version: '0.1.8', released: '2026-09-23' } as const;
-const RELEASED = new Date(CATALOGUE.released);
 type Rate = Price['input'];
 const HOUR_MS = 3_600_000;
 
@@ -126,8 +99,6 @@ export async function openCatalogue() {
     return prices.sort((a, b) => base(b.input) + base(b.output) - base(a.input) - base(a.output))[0];
   };
   return {
-    /** Ids of providers. */
-    providers: providers.map(({ id }) => id),
     /** The provider that a host (with its port, where it has one) belongs to. */
     providerOf: (host: string) => providers.find((provider) => ownsHost(provider, host))?.id,
     priceOf,
@@ -180,11 +151,8 @@ function rateOf(rate: NonNullable<ModelPrice[string]>): Rate {
 
 // A price file: what a user says that models cost. Read and checked -> rules, or an error with file, line and remedy.
 
-/** What a price file says of the models that a name or a pattern holds for: a price, or whose price in the catalogue holds. */
-type PriceRule = { readonly pattern: string; readonly line: number } & (
-  | { readonly price: Price }
-  | { readonly like: { readonly provider: string; readonly model: string } }
-);
+/** What a price file says of the models that a name or a pattern holds for. */
+type PriceRule = Readonly<{ pattern: string; price: Price }>;
 
 /** How many tokens a price is for; a million where the file says nothing, as providers' own price lists do. */
 const UNITS = { 'million-tokens': 1e6, 'thousand-tokens': 1e3, token: 1 } as const;
@@ -192,76 +160,44 @@ const UNITS = { 'million-tokens': 1e6, 'thousand-tokens': 1e3, token: 1 } as con
 const MOST_PRICE = 100_000;
 /** US dollars for a call: far beyond what any costs. */
 const MOST_CALL = 100;
-/** Some 7,000 models. YAML of many more takes minutes to read, since every key is held against every other. */
-const MOST_BYTES = 250_000;
-const EXAMPLE = 'models: { my-model: { input: 0.20, cached: 0.02, output: 0.80 } }';
 
-function amount(name: string, most = Number.MAX_VALUE) {
+function amount(name: string, most: number) {
   const isAmount = (value: unknown) => typeof value === 'number' && value >= 0 && value <= most;
-  const bounds = most === Number.MAX_VALUE ? 'of at least 0' : `from 0 to ${most}`;
-  const error = ({ input }: { readonly input?: unknown }) =>
-    `${name} has to be a number ${bounds}; it is ${shown(input)}`;
-  return z.custom<number>(isAmount, { error }).optional();
+  return z.custom<number>(isAmount, `${name} has to be a number from 0 to ${most}`);
 }
 
 const MODEL = mapping('the price of a model', {
-  input: amount('input'),
-  cached: amount('cached'),
-  written: amount('written'),
-  output: amount('output'),
-  call: amount('call', MOST_CALL),
-  like: z
-    .string()
-    .regex(/^[^/]+\/.+$/s, 'like has to name a provider and its model, such as openai/gpt-5.2')
-    .optional(),
-}).superRefine(({ like, input, output, ...others }, context) => {
-  const refuse = (message: string, ...path: string[]) => context.addIssue({ code: 'custom', message, path });
-  const isPriced = [input, output, ...Object.values(others)].some((price) => price !== undefined);
-  if (like !== undefined && isPriced) refuse('like stands beside a price; leave one of them out', 'like');
-  if (like !== undefined) return;
-  for (const [name, price] of Object.entries({ input, output })) {
-    if (price === undefined) refuse(`no price for ${name}; add ${name} (0 where it costs nothing)`);
-  }
+  input: amount('input', MOST_PRICE),
+  cached: amount('cached', MOST_PRICE).optional(),
+  written: amount('written', MOST_PRICE).optional(),
+  output: amount('output', MOST_PRICE),
+  call: amount('call', MOST_CALL).optional(),
 });
-const NO_MODELS = `models has to name at least one model with its price, such as ${EXAMPLE}`;
 const FILE = mapping('a price file', {
-  currency: z
-    .literal('USD', {
-      error: ({ input }) => `unknown currency ${shown(input)}; prices are in US dollars: currency: USD`,
-    })
-    .optional(),
+  currency: z.literal('USD', 'prices are in US dollars: currency: USD').optional(),
   unit: oneOf('unit', keysOf(UNITS)).default('million-tokens'),
-  models: z.record(z.string(), MODEL, NO_MODELS).default({}),
-}).refine(({ models }) => Object.keys(models).length > 0, { error: NO_MODELS, path: ['models'] });
+  models: z.record(z.string(), MODEL, 'models has to name models with their prices'),
+});
 
 /** The rules of a price file's content. @throws UserError (65) with the file's name and the line */
 export function priceRules(content: unknown, path: string, lineOf: (place: Path) => number): readonly PriceRule[] {
-  const refusal = (place: Path, text: string) => badData(`${path}:${lineOf(place)}: ${text}`);
-  const read = FILE.safeParse(content);
-  const [fault] = read.success ? [] : faultsOf(read.error);
-  if (!read.success) throw refusal(fault?.path ?? [], fault?.text ?? NO_MODELS);
-  const { unit, models } = read.data;
-  return Object.entries(models).map(([pattern, { like, call, ...prices }]): PriceRule => {
-    const perMillion = Object.entries(prices).flatMap(([name, price]) => {
-      if (price === undefined) return [];
-      // Multiplied first: 0.0002 for a thousand is 0.2 for a million, and not 0.19999999999999998.
-      const million = Number((price * (1e6 / UNITS[unit])).toPrecision(15));
-      if (million <= MOST_PRICE) return [[name, million] as const];
-      const what = `${name} ${price} is ${million.toExponential(1)} dollars for a million tokens`;
-      throw refusal(['models', pattern, name], `${what}; check the file's unit`);
-    });
-    const place = ['models', pattern];
-    if (like === undefined) {
-      const { input = 0, output = 0, ...others }: Partial<Record<string, number>> = Object.fromEntries(perMillion);
-      const price = { model: pattern, source: path, input, ...others, output, ...(call !== undefined && { call }) };
-      return { pattern, line: lineOf(place), price };
+  const { data, error } = FILE.safeParse(content);
+  if (data === undefined) {
+    // Unknown keys stand last, and tell why another one is missing.
+    const { path: place, text } = present(faultsOf(error).at(-1));
+    throw badData(`${path}:${lineOf(place)}: ${text}`);
+  }
+  return Object.entries(data.models).map(([pattern, { input, output, call, ...others }]) => {
+    // Multiplied first: 0.0002 for a thousand is 0.2 for a million, and not 0.19999999999999998.
+    const perMillion = (price: number) => Number((price * (1e6 / UNITS[data.unit])).toPrecision(15));
+    const ofCache = Object.entries(others).map(([name, price = Number.NaN]) => [name, perMillion(price)]);
+    const cache: Record<string, number> = Object.fromEntries(ofCache);
+    const tokens = { input: perMillion(input), ...cache, output: perMillion(output) };
+    const dearest = Math.max(...Object.values(tokens));
+    if (dearest > MOST_PRICE) {
+      const what = `${grouped(Math.round(dearest))} dollars for a million tokens`;
+      throw badData(`${path}:${lineOf(['models', pattern])}: ${what}; check the file's unit`);
     }
-    const [provider = '', ...model] = like.split('/');
-    return { pattern, line: lineOf([...place, 'like']), like: { provider, model: model.join('/') } };
+    return { pattern, price: { model: pattern, source: path, ...tokens, ...(call !== undefined && { call }) } };
   });
-}
-
-function shown(value: unknown): string {
-  // .inf and .nan of YAML are null in JSON.
-  return oneLine(typeof value === 'number' ? String(value) : JSON.stringify(value), 60);
 }

@@ -49,7 +49,6 @@ export interface PaceOptions {
   /** What keeps a budget from being exceeded. */
   readonly reserve?: Reserving | undefined;
   readonly clock?: Clock | undefined;
-  readonly onNotice?: ((text: string) => void) | undefined;
 }
 
 /**
@@ -65,7 +64,6 @@ export class Pace {
   readonly #starts: Start[] = [];
   #line: Promise<unknown> = Promise.resolve();
   readonly #measured = { chars: 0, promptTokens: 0, replies: 0, completionTokens: 0 };
-  #saidTooLarge = false;
 
   constructor(private readonly options: PaceOptions = {}) {
     this.clock = options.clock ?? systemClock;
@@ -93,16 +91,11 @@ export class Pace {
 
   /** Undefined where the budget has no room for the call now. */
   #start(chars: number): Start | undefined {
-    const { reserve, tpm = Number.POSITIVE_INFINITY, onNotice } = this.options;
+    const { reserve } = this.options;
     // A further request of a call is paid from what is kept back for that.
     const release = chars === 0 || reserve === undefined ? () => {} : reserve(chars);
     if (release === undefined) return undefined;
     const tokens = this.#expected(chars);
-    if (tokens > tpm && !this.#saidTooLarge) {
-      this.#saidTooLarge = true;
-      const what = `a call of about ${tokens.toLocaleString('en')} tokens is larger than --tpm ${tpm}`;
-      onNotice?.(`${what}: such calls start when a minute is empty`);
-    }
     const start = { at: this.clock.now(), chars, tokens, release };
     this.#starts.push(start);
     return start;

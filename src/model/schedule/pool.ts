@@ -13,8 +13,6 @@ import { Pace, type Start, systemClock } from './pace.js';
 import { Todo } from './todo.js';
 
 const DEFAULT_CEILING = 256;
-/** A pause at least this long is worth a line to the user. */
-const NOTABLE_PAUSE_MS = 60_000;
 /** A call that was refused so often, while no other that had been refused was answered, may be at fault itself. */
 const MOST_REFUSED = 4;
 /** After so long without a word from a probe, another one is sent: the first may hang on a connection that is no longer served. */
@@ -368,10 +366,10 @@ class Pool implements Backend {
     const now = this.#now;
     const { retryAfterMs = 0 } = attempt;
     const isTooLong = retryAfterMs > retryMs;
-    const isNotable = retryAfterMs >= NOTABLE_PAUSE_MS && lane.pauseMs < NOTABLE_PAUSE_MS;
-    const asks = `${lane.endpoint.host} is rate limited and asks to wait ${waitOf(retryAfterMs)}`;
-    if (!isTooLong && isNotable) onNotice(`${asks}; no new calls go there until then`);
-    if (isTooLong && !lane.saidWaitTooLong) onNotice(`${asks}, longer than --retry-minutes: it counts as unavailable`);
+    if (isTooLong && !lane.saidWaitTooLong) {
+      const asks = `${lane.endpoint.host} is rate limited and asks to wait ${waitOf(retryAfterMs)}`;
+      onNotice(`${asks}, longer than --retry-minutes: it counts as unavailable`);
+    }
     lane.limits++;
     lane.saidWaitTooLong ||= isTooLong;
     // No new call starts there for as long as it asks, unless that is longer than an outage may last.

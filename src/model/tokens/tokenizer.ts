@@ -1,15 +1,13 @@
 // How many tokens texts have: by a model's own tokenizer, from the tokenizer.json that lies with its weights, in pieces and by samples.
 
-import { access, constants, readFile, stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { badData, codeOf, inputMissing, messageOf, UserError } from '../../core/errors.js';
+import { badData, codeOf, inputMissing, messageOf } from '../../core/errors.js';
 import { asObject, isContainer, parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
 import { type Question, textsOf } from '../../core/types.js';
 
 const FILE = 'tokenizer.json';
-/** Three times the largest in use. What is larger are weights. */
-const MOST_BYTES = 100e6;
 
 /**
  * Opens a Hugging Face tokenizer.json, or the one in a folder. The library is loaded here.
@@ -17,18 +15,20 @@ const MOST_BYTES = 100e6;
  * @throws UserError: 66 for a file that cannot be read, 65 for one that is no tokenizer or of a kind that is not known
  */
 export async function openTokenizer(path: string, shown: string = path) {
-  const text = await readFile(await requireTokenizer(path, shown), 'utf8').catch((error: unknown) => {
-    throw unreadable(shown, error);
+  const isFolder = (await stat(path).catch(() => undefined))?.isDirectory();
+  const text = await readFile(isFolder ? join(path, FILE) : path, 'utf8').catch((error: unknown) => {
+    throw inputMissing(
+      `cannot read the tokenizer ${shown} (--tokenizer): ${codeOf(error)}; it is the ${FILE} of the model's repository, or its folder`,
+    );
   });
   const file = parseObject(text);
   const model = asObject(file?.model);
   // Files of the first years do not name the kind; the library takes what it does not know for words between spaces.
   const { type = Array.isArray(model.merges) ? 'BPE' : undefined, vocab } = model;
-  if (!isContainer(vocab) || !KINDS.some((kind) => kind === type)) {
-    throw noTokenizer(shown, `it has no model of a known kind (${KINDS.join(', ')}) with a vocabulary`);
-  }
+  const isKnown = isContainer(vocab) && KINDS.some((kind) => kind === type);
   const { Tokenizer } = await import('@huggingface/tokenizers');
   try {
+    if (!isKnown) throw new Error(`it has no model of a known kind (${KINDS.join(', ')}) with a vocabulary`);
     const complete = { normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null, added_tokens: [] };
     const tokenizer = new Tokenizer({ ...complete, ...file, model: { ...model, type } }, {});
     const countPiece = (piece: string): number => tokenizer.encode(piece, { add_special_tokens: false }).ids.length;
@@ -43,47 +43,13 @@ export async function openTokenizer(path: string, shown: string = path) {
     };
   } catch (error) {
     const reason = oneLine(messageOf(error), 200);
-    throw badData(`${shown}: this tokenizer cannot be used: ${reason}; ${WITHOUT}`);
+    throw badData(
+      `${shown}: this tokenizer cannot be used: ${reason}; take the ${FILE} of the model's repository, or leave --tokenizer out`,
+    );
   }
 }
 
 const KINDS = ['BPE', 'Unigram', 'WordPiece'] as const;
-const WITHOUT = 'without --tokenizer, tokens are estimated from characters';
-
-/**
- * Refuses a file that is not there, as `openTokenizer` does, without reading it.
- * @param path absolute, a file's or its folder's; `shown` is how the user gave it
- * @returns the file's
- * @throws UserError: 66 for a file that cannot be read, 65 for one that is too large for a tokenizer
- */
-async function requireTokenizer(path: string, shown: string): Promise<string> {
-  try {
-    const isFolder = (await stat(path)).isDirectory();
-    const file = isFolder ? join(path, FILE) : path;
-    const found = await stat(file);
-    // A device or a pipe may never end.
-    if (!found.isFile()) throw noTokenizer(shown, 'it is not a regular file');
-    if (found.size > MOST_BYTES) throw noTokenizer(shown, `it has ${Math.round(found.size / 1e6)} MB`);
-    await access(file, constants.R_OK);
-    return file;
-  } catch (error) {
-    throw unreadable(shown, error);
-  }
-}
-
-function unreadable(shown: string, error: unknown): UserError {
-  if (error instanceof UserError) return error;
-  return inputMissing(
-    `cannot read the tokenizer ${shown} (--tokenizer): ${codeOf(error)}; it is the ${FILE} of the model's repository, or its folder`,
-  );
-}
-
-function noTokenizer(shown: string, reason: string): UserError {
-  return badData(
-    `${shown} is no ${FILE} of Hugging Face: ${reason}; take the ${FILE} of the model's repository, or leave --tokenizer out`,
-  );
-}
-
 /** Texts are cut into pieces of at most so many characters. */
 const LONGEST = 2_048;
 

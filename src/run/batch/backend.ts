@@ -8,20 +8,17 @@ import { cannotCreate, codeOf, EXIT, identityDiffers, present, UserError, unavai
 import { groupBy } from '../../core/groups.js';
 import { differencesOf, fingerprintOf, type Identity } from '../../core/identity.js';
 import { isObject } from '../../core/json.js';
-import { dollars, grouped, shellLine } from '../../core/printable.js';
+import { shellLine } from '../../core/printable.js';
 import type { Ask, AskSignals, BatchReport, Io, Job, ModelOutcome, Solve, WorkHooks } from '../../core/types.js';
 import { makeFolders, sizeOf } from '../../disk/files.js';
 import { lockFile } from '../../disk/lock.js';
 import { INTERRUPTED } from '../../model/attempt.js';
 import { type BackendOptions, type NamedEndpoints, type OpenBackend, openEndpoints } from '../../model/backend.js';
-import { type AnswerOptions, type Answers, type Missing, openAnswers, Relearnt } from '../../model/batch/answers.js';
+import { type AnswerOptions, type Answers, type Missing, openAnswers } from '../../model/batch/answers.js';
 import { type Batch, type BatchFolder, folderAt, jobIn, jobName } from '../../model/batch/folder.js';
 import { openDialect } from '../../model/endpoint/request.js';
 import { readAddress } from '../../model/http/address.js';
 import { flagsFor } from '../../settings/command-line.js';
-import { chargedBill } from '../bill.js';
-import { reachedIn } from '../budget.js';
-import type { BudgetSettings } from '../options.js';
 import { type Run, setAside } from '../run.js';
 import type { Stage, StageJob } from '../stage-contract.js';
 import type { BatchSettings } from './options.js';
@@ -29,14 +26,12 @@ import type { BatchSettings } from './options.js';
 /** A run that is asked by files, in a folder of that absolute path. */
 interface ByBatch {
   readonly dir: string;
-  readonly run: Pick<Run, 'kind' | 'dir' | 'identity' | 'ledger'>;
-  readonly settings: BatchSettings & BudgetSettings;
+  readonly run: Pick<Run, 'kind' | 'dir' | 'identity'>;
+  readonly settings: BatchSettings;
   /** The command that is asked by files. */
   readonly command: Batch['command'];
   /** Who answers the request by which parameters are decided, and what is asked live; no address is needed where neither is. */
   readonly endpoints: NamedEndpoints;
-  /** Told before anything is written without a parameter that was sent before. @throws UserError (78) where the run cannot go on so */
-  onDropped(): void;
 }
 
 /** The command of a stage in words, without the keys of servers, which no file holds, and without `--fresh`, which would start over. */
@@ -45,8 +40,6 @@ export function commandOf<J extends StageJob>({ io, run, options = {}, manifest 
   return { cwd: io.cwd, words: [run.kind, ...flagsFor(options, shown)] };
 }
 
-/** So many rows are tried live until one is answered. */
-const MOST_PROBES = 3;
 /** Jobs whose results are read at once: their records reach the disk together. */
 const AT_ONCE = 32;
 const NOBODY = {
@@ -120,20 +113,11 @@ async function workOff<J extends Job>(
   // Sessions give it, and nobody else asks by files.
   const files = present(hooks.files);
   const isOver = () => signals.stop.aborted || signals.abort.aborted;
-  let rest = jobs;
-  if (folder.batch === undefined && live !== undefined && !isLive) {
-    rest = await probe(live);
-    if (isOver() || rest.length === 0) return;
-  }
-  for (;;) {
-    const { left, isRelearnt } = await pass(rest);
-    if (!isRelearnt || isOver()) return;
-    folder.onDropped();
-    rest = left;
-    if (folder.batch !== undefined) await save({ ...folder.batch, ...learnt() });
-  }
+  const probes = folder.batch === undefined && !isLive ? live : undefined;
+  const asked = probes === undefined ? jobs : await probe(probes);
+  if (probes === undefined || (asked.length > 0 && !isOver())) await pass();
 
-  /** Has the first rows answered live, until one is: it shows which parameters the server takes. @returns the jobs that are left */
+  /** Has the first row answered live: it shows which parameters the server takes. @returns the jobs that are left */
   async function probe(server: OpenBackend): Promise<readonly J[]> {
     const latest: { outcome: ModelOutcome } = { outcome: INTERRUPTED };
     const watched: Solve<J> = (job, ask) =>
@@ -141,19 +125,15 @@ async function workOff<J extends Job>(
         latest.outcome = await ask(asking);
         return latest.outcome;
       });
-    const most = Math.min(MOST_PROBES, jobs.length);
-    let probes = 0;
-    while (probes < most && latest.outcome.status !== 'ok' && !isOver()) {
-      await server.work([present(jobs[probes++])], watched, signals, hooks);
-    }
-    if (latest.outcome.status !== 'failed' || probes === jobs.length) return jobs.slice(probes);
+    await server.work(jobs.slice(0, 1), watched, signals, hooks);
+    if (latest.outcome.status !== 'failed' || jobs.length === 1) return jobs.slice(1);
     throw unavailable(
-      `the first ${probes} rows were to show which parameters the server takes, and none was answered (${latest.outcome.reason}); nothing was written: mend that, or write the files untried with --assume-params`,
+      `the first row was to show which parameters the server takes, and was not answered (${latest.outcome.reason}); nothing was written: mend that, or write the files untried with --assume-params`,
     );
   }
 
   /** Reads the results that are there, and has what is missing written, or asked live. */
-  async function pass(asked: readonly J[]) {
+  async function pass(): Promise<void> {
     const requests = await disk.readRequests(folder.batch?.parts ?? [], signals.stop);
     const results = await disk.results(signals.stop);
     const answers = openAnswers(folder, options, results);
@@ -162,13 +142,13 @@ async function workOff<J extends Job>(
     let written = 0;
     let isWhole = false;
     try {
-      const look = await lookAtAll();
-      if (look.isRelearnt || isOver()) return look;
+      const waiting = await lookAtAll();
+      if (isOver()) return;
       isWhole = true;
-      if (!isLive) for (const name of look.missing.values()) if (requests.has(name)) awaited.add(name);
+      if (!isLive) for (const name of waiting.values()) if (requests.has(name)) awaited.add(name);
       await withdraw();
       const missing = asked.filter((job) => {
-        const name = look.missing.get(job);
+        const name = waiting.get(job);
         return name !== undefined && !awaited.has(name);
       });
       if (!isLive) await write(missing);
@@ -176,16 +156,15 @@ async function workOff<J extends Job>(
         const first: Solve<J> = (job, ask) => solve(job, answersFirst(answers, requests, files.kept(job), ask));
         await live?.work(missing, first, signals, hooks);
       }
-      return look;
     } finally {
       folder.report = reportNow();
     }
 
-    /** Gives every job the answers that have come. @throws what jobs throw, and UserError where the run must stop */
-    async function lookAtAll() {
-      /** Those that have not come to their end. */
-      const left = new Set(asked);
-      /** Of these, the ids of the requests that each waits for next, or that are still to be written. */
+    /**
+     * Gives every job the answers that have come. @returns the ids of the requests that each waits for next, or that are still to be written
+     * @throws what jobs throw, and UserError where the run must stop
+     */
+    async function lookAtAll(): Promise<Map<J, string>> {
       const missing = new Map<J, string>();
       const errors: unknown[] = [];
       const lookAtOne = async (job: J) => {
@@ -195,15 +174,14 @@ async function workOff<J extends Job>(
           job,
           answers.asker(kept, (cost) => files.replayed(job, cost)),
         );
-        if (end === undefined) left.delete(job);
         // What is held is not to be asked where it was not: none of its results is newer than its record.
-        else if (requests.has(end.id) || !kept.isHeld || end.log.batched !== kept.batched) missing.set(job, end.id);
+        const isToWait = end && (requests.has(end.id) || !kept.isHeld || end.log.batched !== kept.batched);
+        if (isToWait) missing.set(job, end.id);
       };
       const slots = pLimit(AT_ONCE);
       await Promise.all(asked.map((job) => slots(() => lookAtOne(job).catch((error: unknown) => errors.push(error)))));
-      for (const error of errors) if (!(error instanceof Relearnt)) throw error;
-      // Where a result has shown that requests have to be made in another way, not every job was looked at.
-      return { missing, left: [...left], isRelearnt: errors.length > 0 };
+      if (errors.length > 0) throw errors[0];
+      return missing;
     }
 
     /**
@@ -246,13 +224,6 @@ async function workOff<J extends Job>(
         if (isOver()) return;
         const found = await missingOf(job, answers.asker(files.kept(job), WAS_TOLD));
         if (found === undefined) continue;
-        const spent = reachedIn(run.ledger, settings);
-        if (spent !== undefined) {
-          throw new UserError(
-            `${spent}, so nothing more was written; every result that has come is read, and the same command with a larger budget continues`,
-            EXIT.later,
-          );
-        }
         const { id, body, way } = found;
         const url = `/v1${way.path}` as const;
         if (folder.batch === undefined) await save(begun(url));
@@ -298,7 +269,8 @@ async function workOff<J extends Job>(
       model: endpoints.model,
       url,
       baseUrl: address && readAddress(address, endpoints.apiKey).baseUrl,
-      ...learnt(),
+      dropped: options.dialect.dropped(),
+      isRenamed: options.dialect.isRenamed() || undefined,
       command: folder.command,
       parts: [],
     };
@@ -307,11 +279,6 @@ async function workOff<J extends Job>(
   async function save(batch: Batch): Promise<void> {
     await disk.batch.write(batch);
     folder.batch = batch;
-  }
-
-  function learnt(): Pick<Batch, 'dropped' | 'isRenamed'> {
-    const { dialect } = options;
-    return { dropped: dialect.dropped(), isRenamed: dialect.isRenamed() || undefined };
   }
 }
 
@@ -339,7 +306,6 @@ function answersFirst(answers: Answers, requests: Requests, kept: Parameters<Ans
 
 /**
  * Settles, before anything is asked or written, through which folder the run is asked: `run.batch` is that folder, or nothing.
- * @returns whether requests are written into it for the first time
  * @throws UserError: 75 where results are awaited that these settings would not read; 78 for the folder of another run; 2, 65, 66 and 73
  * for a folder that cannot be used
  */
@@ -347,7 +313,7 @@ export async function chooseBatch(
   run: Run,
   settings: BatchSettings & { readonly fresh: boolean },
   io: Pick<Io, 'cwd'>,
-): Promise<boolean> {
+): Promise<void> {
   const { finishOnline, fresh } = settings;
   const before = run.stored?.batch?.dir;
   const named = settings.batchDir ?? (finishOnline ? before : undefined);
@@ -365,7 +331,7 @@ export async function chooseBatch(
     }
     run.notices.push('--finish-online found no batch to end: what was left was asked live');
   }
-  if (dir === undefined) return false;
+  if (dir === undefined) return;
   if (dir === run.dir) {
     throw new UserError(
       `--batch-dir is the folder of the run's own files, which would be taken for results; give another one, such as ${join(dir, 'batch')}`,
@@ -382,7 +348,6 @@ export async function chooseBatch(
     const paths = (await readdir(dir)).filter((name) => /\.jsonl?$/.test(name)).map((name) => join(dir, name));
     await setAside(dir, paths);
   }
-  return !finishOnline && (batch === undefined || batch.parts.length === 0 || fresh);
 }
 
 /**
@@ -430,27 +395,4 @@ export async function requireOwn(
 /** Without what only asking finds out. */
 function begunUnder({ snapshot: _, sampling, ...identity }: Identity): Identity {
   return { ...identity, sampling: isObject(sampling) ? { ...sampling, dropped: undefined } : sampling };
-}
-
-/**
- * A batch cannot be stopped half-way, so what it will probably cost is held against the budget before it is written.
- * @throws UserError (75) where the bill is larger than what is left of the budget
- */
-export async function requireAffordable<J extends StageJob>(stage: Stage<J>): Promise<void> {
-  const { settings } = stage;
-  if (settings.budgetUsd === undefined && settings.budgetTokens === undefined) return;
-  const { total, measured_cache: cache, budget } = (await chargedBill(stage)).document;
-  const tokens = (count: number) => `${grouped(Math.ceil(count))} tokens`;
-  for (const [unit, need = 0, show] of [
-    ['usd', cache?.usd ?? total.usd?.expected, dollars],
-    ['tokens', total.prompt_tokens + total.output_tokens.expected, tokens],
-  ] as const) {
-    const share = budget?.[unit] ?? undefined;
-    if (share === undefined || share.covers === 1) continue;
-    const left = Math.max(0, share.budget - share.spent);
-    throw new UserError(
-      `nothing was written: a batch cannot be stopped half-way, and it is estimated to take about ${show(need)}, where ${show(left)} of the budget (--budget-${unit}) are left; give a larger one, or choose fewer rows (--dry-run shows the bill)`,
-      EXIT.later,
-    );
-  }
 }

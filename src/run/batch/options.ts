@@ -4,6 +4,7 @@ import { UserError } from '../../core/errors.js';
 import { keysOf } from '../../core/groups.js';
 import { shellLine } from '../../core/printable.js';
 import { type OptionTable, option, type Settings, under } from '../../settings/command.js';
+import type { BudgetSettings } from '../options.js';
 
 export const BATCH_OPTIONS = {
   ...under('Batch', {
@@ -39,12 +40,18 @@ const APART = {
 
 /** @throws UserError (2) for flags that would say nothing, and where a batch is asked for beside what cannot be asked by files */
 export function requireBatchFlags(
-  settings: BatchSettings & Partial<Record<keyof typeof APART, unknown>> & { readonly local?: string | undefined },
+  settings: BatchSettings &
+    BudgetSettings &
+    Partial<Record<keyof typeof APART, unknown>> & { readonly local?: string | undefined },
 ): void {
-  const { batchDir, assumeParams, finishOnline, local } = settings;
+  const { batchDir, assumeParams, finishOnline, local, budgetUsd, budgetTokens } = settings;
   for (const name of keysOf(APART)) if (settings[name]) requireNoBatch(settings, `--${name}`, APART[name]);
   if (assumeParams && finishOnline) {
     throw new UserError('--assume-params tries no parameter live, and --finish-online asks live; give one of them');
+  }
+  const hasBudget = budgetUsd !== undefined || budgetTokens !== undefined;
+  if (batchDir !== undefined && !finishOnline && hasBudget) {
+    throw new UserError('a budget cannot stop a batch half-way, so --batch-dir takes none; --dry-run shows the bill');
   }
   if (local === undefined || batchDir === undefined) return;
   throw new UserError(

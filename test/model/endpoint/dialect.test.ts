@@ -100,6 +100,6 @@ describe('what the server rejects', () => {
     const { endpoint } = open(server.url);
     const attempt = failure(await endpoint.call(REQUEST, 0, NEVER));
     expect(attempt).toMatchObject({ class: 'fatal', stop: { exitCode: EXIT.unavailable } });
-    expect(attempt.stop?.message).toMatch(/--model-name.*did you mean "wm-36b".*wm-35b-instruct, wm-36b/s);
+    expect(attempt.stop?.message).toMatch(/--model-name.*It has .*wm-35b-instruct, wm-36b/s);
   });
 });

@@ -1,7 +1,6 @@
 // Prompts that fit into the context, but not with the output budget beside them.
 
 import { afterEach, describe, expect, it } from 'vitest';
-import { EXIT } from '../../../src/core/errors.js';
 import { ask, closeAll, failure, NEVER, REQUEST, reply } from '../../support/endpoint.js';
 import type { Handler } from '../../support/loopback-server.js';
 
@@ -64,24 +63,6 @@ describe('--fit-max-tokens', () => {
         /^127.*context of 40,000 tokens, but not with --max-tokens 32768.*--fit-max-tokens.*lower --max-tokens/,
       ),
     ]);
-  });
-
-  it('being off, the run ends once a twentieth of the calls overflow by their budget, and not for a few rows', async () => {
-    const { endpoint } = await ask(window(true));
-    for (let call = 2; call < 5; call++) expect(failure(await endpoint.call(REQUEST, 0, NEVER)).stop).toBeUndefined();
-    const { stop } = failure(await endpoint.call(REQUEST, 0, NEVER));
-    expect(stop).toMatchObject({
-      exitCode: EXIT.usage,
-      message: expect.stringMatching(/\(5 of 5 calls\): add --fit-max-tokens/),
-    });
-
-    let served = 0;
-    const seldom = await ask((request) => (++served % 21 === 0 ? window(true)(request) : { content: 'x' }));
-    for (let call = 1; call < 150; call++) {
-      const attempt = await seldom.endpoint.call(REQUEST, 0, NEVER);
-      if (attempt.status === 'failed') expect(attempt.stop).toBeUndefined();
-    }
-    expect(served).toBe(150);
   });
 
   it('being off, a prompt that is not counted is asked for by one token, so that it is known what overflows', async () => {

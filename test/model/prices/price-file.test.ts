@@ -57,7 +57,7 @@ describe('a price file is refused, with its name, its line and what would do,', 
     [
       'for an unknown currency',
       'unit: token\ncurrency: EUR\nmodels: {}\n',
-      'prices.yaml:2: unknown currency "EUR"; prices are in US dollars: currency: USD',
+      'prices.yaml:2: prices are in US dollars: currency: USD',
     ],
     ['for an unknown key', 'unit: token\nmodel: {}\n', 'prices.yaml:2: unknown key "model"; did you mean "models"?'],
     [
@@ -68,68 +68,44 @@ describe('a price file is refused, with its name, its line and what would do,', 
     [
       'for a negative price',
       `${head}  a:\n    input: -1\n    output: 2\n`,
-      'prices.yaml:4: input has to be a number of at least 0; it is -1',
+      'prices.yaml:4: input has to be a number from 0 to 100000',
     ],
     [
       'for a price in quotes',
       `${head}  a:\n    input: 1\n    output: "2"\n`,
-      'prices.yaml:5: output has to be a number of at least 0; it is "2"',
+      'prices.yaml:5: output has to be a number from 0 to 100000',
     ],
     [
       'for a price that is no number',
       `${head}  a: { input: .nan, output: 2 }\n`,
-      'prices.yaml:3: input has to be a number of at least 0; it is NaN',
+      'prices.yaml:3: input has to be a number from 0 to 100000',
     ],
     [
       'for a price without output',
       `${head}  a: { input: 1 }\n`,
-      'prices.yaml:3: no price for output; add output (0 where it costs nothing)',
+      'prices.yaml:3: output has to be a number from 0 to 100000',
     ],
     [
       'for a model without a price',
       `${head}  a: 5\n`,
-      'prices.yaml:3: the price of a model has to be a mapping with input, cached, written, output, call and like',
+      'prices.yaml:3: the price of a model has to be a mapping with input, cached, written, output and call',
     ],
     [
       'for a price of another unit',
       'unit: token\nmodels:\n  a:\n    input: 1.75\n    output: 14\n',
-      "prices.yaml:4: input 1.75 is 1.8e+6 dollars for a million tokens; check the file's unit",
+      "prices.yaml:3: 14,000,000 dollars for a million tokens; check the file's unit",
     ],
     [
       'for a call that costs a fortune',
       `${head}  a:\n    input: 1\n    output: 2\n    call: 1e9\n`,
-      'prices.yaml:6: call has to be a number from 0 to 100; it is 1000000000',
-    ],
-    [
-      'of many more models than a run asks',
-      `${head}${'  a: { input: 1, output: 2 }\n'.repeat(10_000)}`,
-      'the price file prices.yaml (--prices) has more than 250 kB; name patterns such as step-* in it, or only the models at hand',
+      'prices.yaml:6: call has to be a number from 0 to 100',
     ],
     [
       'for a model that stands twice',
       `${head}  a: { input: 1, output: 2 }\n  a: { input: 2, output: 2 }\n`,
       'prices.yaml:4: this key stands twice; leave one of them out',
     ],
-    [
-      'for a reference beside a price',
-      `${head}  a: { like: openai/gpt-5.2, input: 1 }\n`,
-      'prices.yaml:3: like stands beside a price; leave one of them out',
-    ],
-    [
-      'for a reference that is none',
-      `${head}  a: { like: gpt-5.2 }\n`,
-      'prices.yaml:3: like has to name a provider and its model, such as openai/gpt-5.2',
-    ],
-    [
-      'for a reference to nobody',
-      `${head}  a:\n    like: openai/gpt-17\n`,
-      'prices.yaml:4: genai-prices 0.1.8 of 2026-09-23 has no price of "gpt-17" at openai; give input and output instead',
-    ],
-    [
-      'without models',
-      head,
-      'prices.yaml:2: models has to name at least one model with its price, such as models: { my-model: { input: 0.20, cached: 0.02, output: 0.80 } }',
-    ],
+    ['without models', head, 'prices.yaml:2: models has to name models with their prices'],
     [
       'that holds a list',
       '- unit: token\n',
@@ -150,11 +126,6 @@ describe('a price file is refused, with its name, its line and what would do,', 
     const refusal = await refusalOf(open(text));
     expect(refusal.exitCode).toBe(EXIT.badData);
     expect(refusal.message).toMatch(/^prices\.yaml[\x20-\x7e]+$/);
-  });
-
-  test('where it has no end', async () => {
-    const refusal = await refusalOf(openPriceList({ prices: '/dev/zero' }, { cwd: '/' }));
-    expect([refusal.exitCode, refusal.message]).toEqual([EXIT.badData, expect.stringContaining('more than 250 kB')]);
   });
 
   test('where there is none', async () => {

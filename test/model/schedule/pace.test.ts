@@ -97,12 +97,11 @@ describe('tokens a minute', () => {
     expect(mostInMinute(learnt, () => 7_000)).toBeLessThanOrEqual(70_000);
   });
 
-  it('let a call that is larger than they are start alone, and say so once', async () => {
+  it('let a call that is larger than they are start alone', async () => {
     const run = stage(() => ({ ms: 100, attempt: counted(50_000, 10) }), { tpm: 20_000, concurrency: 4 });
     await run.ask(singles(3), ofSize(200_000));
     expect(run.statuses()).toEqual(['ok', 'ok', 'ok']);
     expect(mostInMinute(run.started)).toBe(1);
-    expect(run.notices).toEqual([expect.stringMatching(/^a call of about 51,000 tokens is larger than --tpm 20000/)]);
   });
 
   it('hold together with calls a minute', async () => {

@@ -1,8 +1,6 @@
 // Files of tokenizers that are none, and what counting tokens rests on.
 
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { EXIT, UserError } from '../../../src/core/errors.js';
@@ -58,24 +56,6 @@ describe('a file that is no tokenizer is refused with what would do:', () => {
     expect(refusal.exitCode).toBe(EXIT.badData);
     expect(refusal.message).toMatch(/^tokenizer\.json[\x20-\x7e]+--tokenizer[\x20-\x7e]+$/);
     expect(refusal.message).toContain(reason);
-  });
-
-  test('a device, a pipe, and what is as large as weights, without reading them', async () => {
-    const folder = await folderOf({});
-    const [pipe, large] = [join(folder, 'pipe'), join(folder, 'large.json')];
-    execFileSync('mkfifo', [pipe]);
-    await writeFile(large, '');
-    await truncate(large, 1e9);
-    for (const [path, reason] of [
-      ['/dev/zero', 'it is not a regular file'],
-      [pipe, 'it is not a regular file'],
-      [large, 'it has 1000 MB'],
-    ] as const) {
-      await expect(openTokenizer(path, 'x.json')).rejects.toMatchObject({
-        exitCode: EXIT.badData,
-        message: expect.stringContaining(`x.json is no tokenizer.json of Hugging Face: ${reason}; take`),
-      });
-    }
   });
 
   test('none', async () => {

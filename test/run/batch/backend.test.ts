@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ModelOutcome, Solve } from '../../../src/core/types.js';
 import { openBatch } from '../../../src/run/batch/backend.js';
-import { Ledger } from '../../../src/run/budget.js';
 import { requestsIn, resultLines, writeResults } from '../../support/batch-answers.js';
 import { temporaryFolder } from '../../support/cli.js';
 import { NEVER } from '../../support/endpoint.js';
@@ -20,14 +19,13 @@ const JOBS: readonly Named[] = IDS.map((id) => ({ id, group: id }));
 async function session(dir: string, textOf = (id: string) => `asked ${id}`) {
   const outcomes: Record<string, ModelOutcome> = {};
   const endpoints = { baseUrls: [], proxies: [], model: 'm', apiKey: '', prefix: 'model' } as const;
-  const run = { kind: 'infer', dir: join(dir, 'run'), identity: {}, ledger: new Ledger(() => undefined) } as const;
+  const run = { kind: 'infer', dir: join(dir, 'run'), identity: {} } as const;
   const by = {
     dir,
     run,
     settings: { assumeParams: true },
     command: { cwd: dir, words: ['infer'] },
     endpoints,
-    onDropped() {},
   };
   const backend = await openBatch(by, {
     sampling: { maxTokens: 10, seed: 1 },

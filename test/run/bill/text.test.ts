@@ -49,38 +49,36 @@ describe('the text', () => {
   test('shows every domain and all of them, within 80 columns', () => {
     const text = billText(billOf(), LOOK);
     expect(flowing(billOf())).toMatch(
-      /^World model gpt-5\.2 at api\.openai\.com: 2,201 rows, 30 done, 1 that cannot be asked; 2,170 to ask /,
+      /^World model gpt-5\.2, api\.openai\.com: 2,201 rows, 30 done, 1 that cannot be asked, 2,170 to ask /,
     );
-    expect(text).toMatch(/\nAll +2,170 +2,170 +73\.0 M +36\.5 M +9\.9 M +\$266\.04 +\$208\.54 +2 h 1 min\n/);
+    expect(text).toMatch(/\nAll +2,170 +2,170 +73M +36\.5M +9\.88M +\$266\.04 +\$208\.54\n/);
     expect(text.split('\n').filter((line) => line.length > 80)).toEqual([]);
-    expect(text.endsWith('begins.\n')).toBe(true);
   });
 
   test("calls who is asked an agent where one takes the judge's place", () => {
     const bill = billOf({ kind: 'judge' });
-    expect(flowing(bill)).toMatch(/^Judge gpt-5\.2 at /);
-    expect(flowing({ ...bill, asksAgent: true })).toMatch(/^Agent gpt-5\.2 at /);
+    expect(flowing(bill)).toMatch(/^Judge gpt-5\.2, /);
+    expect(flowing({ ...bill, asksAgent: true })).toMatch(/^Agent gpt-5\.2, /);
   });
 
   test('says of each figure where it comes from', () => {
     const text = flowing(billOf());
-    expect(text).toContain('characters a token: 3.61, measured over 41 calls of 1 earlier run of wm.');
-    expect(text).toContain('the mean of 41 rows of 1 earlier run');
-    expect(text).toContain('Terminal by the mean of the others');
+    expect(text).toContain('290,000,000 characters, 3.61 a token, as earlier runs measured.');
+    expect(text).toContain('thinking included: the mean of 41 rows of earlier runs');
     expect(text).toContain('$1.75 in, $0.175 cached, $14 out; genai-prices 0.1.8 of 2026-09-23, openai/gpt-5.2.');
     expect(text).toContain('Cached: 50 % of that');
     expect(text).toContain('it was 25 %, which makes $237.29.');
     expect(text).toContain('At most $1,123.26');
     expect(text.match(/runs\/a\/predictions\.manifest\.json/g)).toHaveLength(1);
-    expect(text).toContain('17.9 calls a minute, as in 1 earlier run');
+    expect(text).toContain('17.9 calls a minute, as in earlier runs');
   });
 
   test('says "unknown" where nobody knows', () => {
     const unpriced = { ...charges, usd: null, usd_cached: null };
     const known = { total: unpriced, domains: [{ domain: 'mcp', ...unpriced }], output_by: { by: 'truth' } as const };
     const text = flowing(billOf({ ...known, price: null, time: null, measured_cache: null, tokens_by: GUESS }));
-    expect(text).toMatch(/ MCP 2,170 2,170 73\.0 M 36\.5 M 9\.9 M unknown unknown /);
-    expect(text).toContain('characters a token: 4, a guess; --tokenizer FILE counts.');
+    expect(text).toMatch(/ MCP 2,170 2,170 73M 36\.5M 9\.88M unknown /);
+    expect(text).toContain('4 a token, a guess; --tokenizer FILE counts.');
     expect(text).not.toContain('arlier run');
     expect(text).toContain('Price: unknown; name it with --prices FILE.');
     expect(text).toContain('Time: unknown; --rate N');
@@ -93,13 +91,11 @@ describe('the text', () => {
       { by: 'truth' },
       'Output: 9,876,543 tokens, as many as the ground truths have, without thinking',
     ],
-    ['a guess', { by: 'guess', tokens_per_call: 600 }, 'Output: 9,876,543 tokens, a guess: 600 for each call, without'],
+    ['a guess', { by: 'guess', tokens_per_call: 600 }, 'Output: 9,876,543 tokens, 600 for each call, without thinking'],
   ] as const)('says that the output goes by %s, and what would tell more', (_, output_by, words) => {
     const text = flowing(billOf({ output_by }));
     expect(text).toContain(words);
-    expect(text).toContain(
-      '; at most 71,106,560 tokens, --max-tokens 32768 for each call. --estimate-from RUN goes by',
-    );
+    expect(text).toContain('(--estimate-from RUN goes by what a run took); at most 71,106,560 (--max-tokens).');
   });
 
   test('shows what servers and files are called without what could steer the terminal', () => {

@@ -350,20 +350,6 @@ describe('rate and time left', () => {
     expect(stderr.lines[0]).toBe('infer 80/100 rows');
     expect(stderr.lines.at(-1)).toBe('infer 83/100 rows, 0.10 rows/s, 10 tokens/s, about 2 min 50 s left');
   });
-
-  test('only the last minute counts where it holds enough rows', () => {
-    const stderr = log();
-    const { progress, pass } = open(stderr, { totals: new Map([['mcp', 100_000]]) });
-    for (let second = 0; second < 120; second++) {
-      settle(progress, 100);
-      pass(1000);
-    }
-    for (let second = 0; second < 90; second++) {
-      settle(progress, 1);
-      pass(1000);
-    }
-    expect(stderr.lines.at(-1)).toMatch(/, 1\.0 rows\/s/);
-  });
 });
 
 describe('how much is said', () => {
