@@ -2,7 +2,7 @@
 
 import { inspect } from 'node:util';
 import { EXIT, type ExitCode, messageOf, UserError } from './core/errors.js';
-import { oneLine, printable, typedPaths, withShownPaths } from './core/printable.js';
+import { oneLine, printable, withShownPaths } from './core/printable.js';
 import type { Io, TextSink } from './core/types.js';
 import type { CommandEntry, CommandSpec, RunAwb } from './settings/command.js';
 import { readCommandLine } from './settings/command-line.js';
@@ -74,11 +74,10 @@ export async function main(
 ): Promise<ExitCode> {
   const secrets = new Set<string>();
   const { stdout, stderr, env } = processIo;
-  const typed = typedPaths(argv, processIo.cwd);
   const clean = (text: string) => [...secrets].reduce((shown, secret) => shown.replaceAll(secret, '[secret]'), text);
   // Most of what fails knows its paths whole. Standard output may be a document for programs, which holds them so.
-  const told = (text: string) => withShownPaths(clean(text), { cwd: processIo.cwd, typed });
-  const io: Io = { ...processIo, typed, stdout: guarded(stdout, clean, env), stderr: guarded(stderr, told, env) };
+  const told = (text: string) => withShownPaths(clean(text), processIo);
+  const io: Io = { ...processIo, stdout: guarded(stdout, clean, env), stderr: guarded(stderr, told, env) };
   // How errors look, which the settings decide once they are read.
   const look: ErrorLook = { color: againstColor(io.env) === undefined && !argv.includes('--no-color') };
   try {

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { CalibratedRow } from '../core/calibration.js';
 import { badData } from '../core/errors.js';
-import { isObject, type JsonObject } from '../core/json.js';
+import { isNumber, isObject, type JsonObject } from '../core/json.js';
 import {
   type Excerpt,
   holdsJudgement,
@@ -17,20 +17,19 @@ import { counted, oneLine } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
 import { isBesideSamples } from '../core/scenario-row.js';
 import { actionOf, earlierTurns, textsOf } from '../core/turn.js';
-import type { JudgedRow } from '../core/types.js';
+import { DIMENSIONS, type JudgedRow } from '../core/types.js';
 import type { Line } from '../disk/lines.js';
 import { badLine, type ObjectFile, type ObjectLine, objectsIn, onceIn, REMEDY, spanOf } from './line-file.js';
 import { domainOf, openRowKeys, readRow, readSampleAgain } from './sample.js';
 
-const MOST_WARNINGS = 5;
 const JUDGED = { hint: '--predictions names the judged.jsonl that awb judge wrote', command: 'awb judge' };
 
 /**
  * Reads a judged file. One row's text is in memory at a time; what is kept of it is small.
  * Rows of the official script have no key of ours: theirs is derived from their input fields, as for the data itself.
  * @param onRow is given every row with its line and that line's fields, which are not kept
- * @throws UserError 66 where the file cannot be read; 65 where a line is not a row, holds a number that cannot be (a rating beyond 1e6, a
- * turn that is no safe integer), a row stands there twice, or nothing was judged; 130 or 143 once `stop` is aborted.
+ * @throws UserError 66 where the file cannot be read; 65 where a line is not a row or holds a number beyond a million, a row stands there twice, or nothing was judged; 130 or
+ * 143 once `stop` is aborted.
  */
 export async function readJudged(
   path: string,
@@ -90,33 +89,27 @@ function confusionIn(path: string, size: number): string[] {
   return size === 0 ? [] : [`${said}; they count as the model's failure, "confusing"`];
 }
 
-/** The first of many warnings, and what follows from all of them. */
-function shortened(warnings: readonly string[]): string[] {
-  if (warnings.length === 0) return [];
-  const left = warnings.length - MOST_WARNINGS;
-  return [
-    ...warnings.slice(0, MOST_WARNINGS),
-    ...(left > 0 ? [`and ${counted(left, 'more row')} with such ratings`] : []),
-    'the official figures count such ratings as the official script does; all others leave them out, and awb gate passes no run that has them',
-  ];
+/** The first of the warnings, how many there are, and what follows from all of them. */
+function shortened([first, ...others]: readonly string[]): string[] {
+  if (first === undefined) return [];
+  const more = others.length === 0 ? '' : ` (and ${counted(others.length, 'more row')} with such ratings)`;
+  const counting =
+    'the official figures count such ratings as the official script does; all others leave them out, and awb gate passes no run that has them';
+  return [`${first}${more}; ${counting}`];
 }
 
 function rowOf(file: ObjectFile, found: ObjectLine, keyOf: KeyOf): JudgedRow {
   const { line, fields, text } = found;
   const domain = typeof fields.task === 'string' ? domainOf(fields.task) : '';
   if (domain === '') throw badLine(file, line, `the key "task" is missing or names no domain; ${REMEDY}`);
-  return soundly(file, line, () => readJudgedRow(fields, judgedIdIn(fields) ?? derivedId(text, keyOf), domain));
+  const beyond = NUMBERS.find((key) => isNumber(fields[key]) && Math.abs(fields[key]) > LARGEST_NUMBER);
+  if (beyond !== undefined) throw badLine(file, line, `"${beyond}" cannot be ${fields[beyond]}; ${REMEDY}`);
+  return readJudgedRow(fields, judgedIdIn(fields) ?? derivedId(text, keyOf), domain);
 }
 
-/** What is read of a line; a number in it that cannot be is the line's fault. @throws UserError (65) */
-function soundly<T>(file: ObjectFile, line: Line, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof RangeError) throw badLine(file, line, `${error.message}; ${REMEDY}`);
-    throw error;
-  }
-}
+const NUMBERS = ['turn_idx', 'failed', 'total_score', ...DIMENSIONS];
+/** A larger number is damage: none comes near it, and means and squares still hold below it. */
+const LARGEST_NUMBER = 1e6;
 
 function derivedId(text: string, keyOf: KeyOf): JudgedId {
   const reading = readRow(text);
@@ -140,14 +133,14 @@ export async function readCalibrated(path: string, stop?: AbortSignal): Promise<
   const requireNew = onceIn(file, 'judgement');
   const rows: CalibratedRow[] = [];
   for await (const { line, fields } of objectsIn(file, stop)) {
-    const id = soundly(file, line, () => judgedIdIn(fields));
+    const id = judgedIdIn(fields);
     const variant = isObject(fields.awb) ? fields.awb.variant : undefined;
     const { task } = fields;
     if (id === undefined || typeof variant !== 'string' || typeof task !== 'string') {
       const remedy = 'the same awb calibrate command writes the file anew';
       throw badLine(file, line, `no judgement of awb calibrate; ${remedy}`);
     }
-    const row = { ...soundly(file, line, () => readJudgedRow(fields, id, domainOf(task))), variant };
+    const row = { ...readJudgedRow(fields, id, domainOf(task)), variant };
     requireNew(rowId(row.key, row.variant, row.index), line);
     rows.push(row);
   }

@@ -140,8 +140,7 @@ export interface ObjectFile {
   readonly shown?: string;
   /** Ends what is said of a file that cannot be read. */
   readonly hint: string;
-  /** What is said of a line that holds no object, and how that ends. */
-  readonly noObject?: string;
+  /** How what is said of a line that holds no object ends. */
   readonly remedy?: string;
   /** The command that wrote it, which goes on where the last line is cut off. */
   readonly command?: string;
@@ -179,14 +178,14 @@ export async function* objectLines(
   stop?: AbortSignal,
   onChunk?: (chunk: Uint8Array) => void,
 ): AsyncGenerator<ObjectLine> {
-  const { path, hint, noObject = 'not a JSON object', remedy = REMEDY, command } = file;
+  const { path, hint, remedy = REMEDY, command } = file;
   const cutOff = `the last line is cut off; run ${command} again, which asks for no finished row twice`;
   for await (const line of readLines(handle, path, hint, stop, onChunk)) {
     const found = textOf(line);
     if ('flaw' in found) throw badLine(file, line, `${found.flaw}; ${remedy}`);
     const fields = parseObject(found.text);
     if (fields !== undefined) yield { line, text: found.text, fields };
-    else throw badLine(file, line, command === undefined || line.ended ? `${noObject}; ${remedy}` : cutOff);
+    else throw badLine(file, line, command === undefined || line.ended ? `not a JSON object; ${remedy}` : cutOff);
   }
 }
 

@@ -23,7 +23,7 @@ import {
   type Span,
   spanOf,
 } from './line-file.js';
-import { domainOf, isKeyOf, openRowKeys, readParsedRow, readSampleAgain } from './sample.js';
+import { isKeyOf, openRowKeys, readParsedRow, readSampleAgain } from './sample.js';
 
 const HINT = '--predictions names the file that awb infer wrote';
 
@@ -94,9 +94,7 @@ export async function openPredictions(path: string, data: Dataset | undefined, s
 function requirePredicted(path: string, refs: readonly PredictionRef[]): void {
   if (refs.some(({ failure }) => failure?.class !== 'absent')) return;
   throw badData(
-    refs.length === 0
-      ? `${path} holds no rows; run awb infer first`
-      : `${path} holds rows without predictions (none has a "gen"); run awb infer on them first`,
+    `${path} holds ${refs.length === 0 ? 'no rows' : 'rows without predictions (none has a "gen")'}; run awb infer first`,
   );
 }
 
@@ -122,10 +120,7 @@ async function refsIn(lines: AsyncIterable<ObjectLine>, file: ObjectFile, data: 
   }
 
   /** The row in a line from which the trajectory's text was left out. */
-  function leanRow({ task, scenario, twin }: JsonObject, id: ReadPrediction['id']): Identified | string {
-    if (scenario !== undefined || twin !== undefined) {
-      return 'it is of awb infer --scenarios, whose predictions are verified and not judged; awb score tells what came of them';
-    }
+  function leanRow(id: ReadPrediction['id']): Identified | string {
     if (id === undefined) return 'it has neither "prompt" nor "awb"; give the file that awb infer wrote';
     if (data === undefined) {
       return 'it is lean (the trajectory text was left out); name the benchmark folder with --data-dir';
@@ -133,9 +128,6 @@ async function refsIn(lines: AsyncIterable<ObjectLine>, file: ObjectFile, data: 
     const row = data.find(id.key);
     if (row === undefined)
       return `no row of --data-dir has its key ${id.key}; name the folder that awb infer was run on`;
-    if (row.domain !== domainOf(typeof task === 'string' ? task : '')) {
-      return '"task" was changed after awb infer wrote it; make it again';
-    }
     const { key, trajectory, domain, turnIdx } = row;
     return { key, id: row.id, trajectory, domain, turnIdx, row };
   }
@@ -147,7 +139,7 @@ async function refsIn(lines: AsyncIterable<ObjectLine>, file: ObjectFile, data: 
       throw refused('"gen" is not a text; it has to hold the model\'s reply, or to be left out where there is none');
     }
     const { gen, id, awb, failure } = prediction;
-    const row = 'prompt' in fields ? wholeRow(text, fields, id) : leanRow(fields, id);
+    const row = 'prompt' in fields ? wholeRow(text, fields, id) : leanRow(id);
     if (typeof row === 'string') throw refused(row);
     const repeat = id?.repeat ?? 0;
     requireNew(rowId(row.key, repeat, judgementIndexIn(awb)), line);

@@ -15,21 +15,12 @@ const ENDING = '.txt';
 export type DomainPrompts = ReturnType<typeof domainPrompts>;
 
 /**
- * Reads the bundled world-model prompts, and those of `folder`, which add to them and stand in their place where both have a domain.
- * @throws UserError (66) for what cannot be read; (65) for a file of the folder that is empty, no UTF-8, or names no domain, and for a
- * folder without prompts
+ * Reads the bundled prompts of a world model, or of an agent that acts in an environment, and those of `folder`, which add to them and
+ * stand in their place where both have a domain.
+ * @throws UserError (66) for what cannot be read; (65) for a file of the folder that is empty, no UTF-8, or names no domain
  */
-export async function loadWorldModelPrompts(folder?: string): Promise<DomainPrompts> {
-  const bundled = await promptsIn(join(BUNDLED, 'world-model'));
-  return domainPrompts([...bundled, ...(folder === undefined ? [] : await ownPrompts(folder))]);
-}
-
-/**
- * The same of the prompts of an agent that acts in an environment. @throws UserError (66) for what cannot be read, (65) for an empty
- * file or no UTF-8
- */
-export async function loadAgentPrompts(folder?: string): Promise<DomainPrompts> {
-  const bundled = await promptsIn(join(BUNDLED, 'agent'));
+export async function loadPrompts(whose: 'world-model' | 'agent', folder?: string): Promise<DomainPrompts> {
+  const bundled = await promptsIn(join(BUNDLED, whose));
   return domainPrompts([...bundled, ...(folder === undefined ? [] : await promptsIn(folder))]);
 }
 
@@ -48,24 +39,14 @@ function domainPrompts(all: readonly Prompt[]) {
   };
 }
 
-async function ownPrompts(folder: string): Promise<Prompt[]> {
-  const prompts = await promptsIn(folder);
-  if (prompts.length === 0) {
-    throw badData(`${folder} holds no prompt: name each file <domain>${ENDING}, such as terminal${ENDING}`);
-  }
-  const odd = prompts.find(([name]) => !isDomain(name));
-  if (odd !== undefined) {
-    const file = join(folder, `${odd[0]}${ENDING}`);
-    throw badData(`${file} names no domain: its name has to be one word, as the last part of a row's "task" is`);
-  }
-  return prompts;
-}
-
 async function promptsIn(folder: string): Promise<Prompt[]> {
   const prompts: Prompt[] = [];
   for (const file of (await listFolder(folder, '--domain-prompts')).filter((name) => name.endsWith(ENDING)).sort()) {
-    prompts.push([basename(file, ENDING), (await readText(join(folder, file))).trim()]);
+    const domain = basename(file, ENDING);
+    if (!isDomain(domain)) throw badData(`${join(folder, file)} names no domain: its name has to be one word`);
+    prompts.push([domain, (await readText(join(folder, file))).trim()]);
   }
+  if (prompts.length === 0) throw badData(`${folder} holds no prompt: name each file <domain>${ENDING}`);
   return prompts;
 }
 
@@ -82,7 +63,7 @@ export async function loadJudgePrompt(mode: string) {
 }
 
 /** The names in a folder, which `flag` can name. @throws UserError (66) */
-export async function listFolder(folder: string, flag = '--rubrics'): Promise<string[]> {
+export async function listFolder(folder: string, flag = '--rubrics (a folder, awb-3 or official)'): Promise<string[]> {
   try {
     return await readdir(folder);
   } catch (error) {

@@ -8,46 +8,26 @@ import { PERSON_RATING_SCHEMA } from '../core/person-rating.js';
 import { DIMENSIONS } from '../core/types.js';
 import { decoded, objectLines, openToRead, REMEDY, unreadable } from './line-file.js';
 
-const LONGEST_QUOTED = 40;
-
-/** What is said of a field that holds something else, or is missing though it has to be there. */
-function faulty(otherwise: string, missing = '') {
-  const error = ({ input, path = [] }: z.core.$ZodRawIssue) => {
-    if (input === undefined) return missing;
-    const text = JSON.stringify(input);
-    const shown = text.length > LONGEST_QUOTED ? `${text.slice(0, LONGEST_QUOTED)}…` : text;
-    return `"${String(path.at(-1))}" is ${shown}, and ${otherwise}`;
-  };
-  return { error };
-}
-
-const text = (name: string) => z.string(`"${name}" is missing`).trim().min(1, `"${name}" is missing`);
-const countFault = faulty('no whole number from 0');
-const hashFault = faulty('no SHA-256 in hex');
+const text = z.string().trim().min(1);
 /** A line of JSONL, or a record of CSV by its header. */
 const RATING = z.object({
-  schema: z.literal(PERSON_RATING_SCHEMA, faulty(`this version reads ${PERSON_RATING_SCHEMA}`)).optional(),
-  repeat: z.int(countFault).min(0, countFault).default(0),
+  schema: z.literal(PERSON_RATING_SCHEMA).optional(),
+  repeat: z.int().min(0).default(0),
   prediction_sha256: z
-    .string(hashFault)
-    .regex(/^[0-9a-f]{64}$/i, hashFault)
+    .string()
+    .regex(/^[0-9a-f]{64}$/i, 'no SHA-256 in hex')
     .toLowerCase()
     .optional(),
-  key: text('key'),
-  rater: text('rater'),
-  ...recordOf(DIMENSIONS, (dimension) => {
-    const fault = faulty('a rating is a whole number of 1 to 5', `the rating "${dimension}" is missing`);
-    return z.int(fault).min(1, fault).max(5, fault);
-  }),
+  key: text,
+  rater: text,
+  ...recordOf(DIMENSIONS, () => z.int().min(1).max(5)),
   revised: z.unknown().optional(),
 });
-const NEEDED_FIELDS: readonly string[] = ['key', 'rater', ...DIMENSIONS];
 
 /** A person's rating of a prediction, and where it stands. */
 export type PlacedRating = ReturnType<typeof placed>;
 
 const HINT = '--ratings names files that the page of awb rate saved, or CSV';
-const NO_OBJECT = 'not a JSON object (the name of a CSV file ends in .csv)';
 const NUMBERS: readonly string[] = [...DIMENSIONS, 'repeat'];
 
 /**
@@ -62,7 +42,7 @@ export async function readRatings(path: string, shown: string, stop?: AbortSigna
   return closing(await openToRead(path, HINT), async (handle) => {
     if (/\.csv$/i.test(path)) ratings.push(...readCsv(await handle.readFile().catch(refuse), shown));
     else {
-      const file = { path, shown, hint: HINT, noObject: NO_OBJECT };
+      const file = { path, shown, hint: HINT };
       for await (const { line, fields } of objectLines(handle, file, stop)) {
         ratings.push(placed(fields, `${shown}:${line.number}`));
       }
@@ -78,18 +58,7 @@ function readCsv(bytes: Buffer, shown: string): PlacedRating[] {
   const [header, ...records] = csvRecords(text, (line, reason) => bad(`${shown}:${line}`, reason));
   if (header === undefined) return [];
   const names = header.cells.map((cell) => cell.trim().toLowerCase());
-  const missing = NEEDED_FIELDS.filter((name) => !names.includes(name));
-  if (missing.length > 0) {
-    const columns = `the header has no column ${missing.join(', ')}`;
-    throw bad(`${shown}:${header.line}`, `${columns}; columns stand between commas`);
-  }
-  return records.map((record) => {
-    const place = `${shown}:${record.line}`;
-    if (record.cells.length > names.length) {
-      throw bad(place, `${record.cells.length} cells under a header of ${names.length}`);
-    }
-    return placed(fieldsOf(names, record), place);
-  });
+  return records.map((record) => placed(fieldsOf(names, record), `${shown}:${record.line}`));
 }
 
 /** The cells by their columns' names; an empty one is as good as none. */
@@ -108,7 +77,10 @@ function numberIn(text: string): number | string {
 
 function placed(fields: JsonObject, place: string) {
   const { data, error } = RATING.safeParse(fields);
-  if (error) throw bad(place, present(error.issues[0]).message);
+  if (error) {
+    const { path, message } = present(error.issues[0]);
+    throw bad(place, `"${path.join('.')}": ${message}`);
+  }
   const { key, repeat, rater, prediction_sha256: hash, revised } = data;
   return {
     key,

@@ -54,7 +54,7 @@ export async function loadRubricPack(
 ): Promise<RubricPack> {
   if (given === BUNDLED_PACK) return loadPack(BUNDLED_FOLDER);
   const folder = given === OFFICIAL && official !== undefined ? await official() : resolve(cwd, given);
-  const entries = await entriesOf(folder, given);
+  const entries = await listFolder(folder);
   if (entries.includes(PACK_FILE)) return loadPack(folder);
   if (entries.includes('prompts') && entries.includes('eval')) {
     return assemblePack({ name: OFFICIAL, version: '', official: true, ...(await readOfficialRubrics(folder)) });
@@ -67,37 +67,17 @@ export async function loadRubricPack(
 /** Seen from src/bench as from dist/bench, the package's root is two folders up. */
 const BUNDLED_FOLDER = fileURLToPath(new URL(`../../rubrics/${BUNDLED_PACK}`, import.meta.url));
 
-/** The names in the folder. @throws UserError (66), which says what packs there are where one may be meant. */
-async function entriesOf(folder: string, given: string): Promise<string[]> {
-  if (/[/\\]/.test(given) || (await exists(folder))) return listFolder(folder);
-  const earlier = /^awb-[12]$/.test(given)
-    ? `; ${given} came with an earlier version, which still judges under it`
-    : '';
-  throw inputMissing(
-    `there is no rubric pack "${given}": --rubrics takes ${BUNDLED_PACK} (bundled), ${OFFICIAL} (fetched) or a folder, and there is no folder ${folder}${earlier}`,
-  );
-}
-
 /** What a pack names is sent to a judge, so it must not reach for files outside its folder. */
-const BESIDE = {
-  error: ({ path = [] }: z.core.$ZodRawIssue) => {
-    const key = String(path.at(-1));
-    return `"${key}" has to name a file beside ${PACK_FILE}, such as "${key}.txt"`;
-  },
-};
-const file = z.string(BESIDE).regex(/^(?!\.+$)[^/\\]+$/, BESIDE);
-const NAME = '"name" has to be a word of letters, digits, dots, dashes and underscores';
-const DOMAINS = '"domains" has to name a file for each domain, such as { "mcp": "mcp.txt" }';
-const ALONE = '"without_truth" has to name two files, such as { "common": "alone.txt", "template": "alone-user.txt" }';
+const file = z.string().regex(/^(?!\.+$)[^/\\]+$/, `has to name a file beside ${PACK_FILE}`);
 
 const PACK = mapping('a rubric pack', {
-  name: z.string(NAME).regex(/^\w[\w.-]*$/, NAME),
-  version: z.string('"version" has to be a text, such as "1"'),
+  name: z.string().regex(/^\w[\w.-]*$/, 'has to be a word of letters, digits, dots, dashes and underscores'),
+  version: z.string(),
   common: file.optional(),
-  domains: z.record(z.string(), file, DOMAINS).refine((domains) => Object.keys(domains).length > 0, DOMAINS),
+  domains: z.record(z.string(), file).refine((named) => Object.keys(named).length > 0, 'has to name a file for each'),
   template: file,
-  facts: z.boolean('"facts" has to be true or false').optional(),
-  without_truth: z.object({ template: file, common: file.optional() }, ALONE).optional(),
+  facts: z.boolean().optional(),
+  without_truth: z.object({ template: file, common: file.optional() }).optional(),
 });
 type Pack = z.infer<typeof PACK>;
 
@@ -105,7 +85,7 @@ async function loadPack(folder: string): Promise<RubricPack> {
   const file = join(folder, PACK_FILE);
   const { data, error } = PACK.safeParse(parseJson(await readText(file)));
   if (error) {
-    const faults = faultsOf(error).map(({ text }) => text);
+    const faults = faultsOf(error).map(({ path, text }) => (path.length === 0 ? text : `"${path.join('.')}": ${text}`));
     throw badData(`${file}: ${faults.join('; ')}`);
   }
   const { without_truth: alone, ...pack } = data;
@@ -168,11 +148,6 @@ async function readOfficialRubrics(folder: string) {
     // A folder without a judge prompt is not a domain that can be judged; the stage says so if a row asks for it.
     if (await exists(file)) prompts.set(domain, await readText(file));
   }
-  if (prompts.size === 0) {
-    throw inputMissing(
-      `${join(folder, 'prompts')} holds no <domain>/${OFFICIAL_PROMPT_FILE}; check the official repository out again in full`,
-    );
-  }
   const templateFile = join(folder, OFFICIAL_TEMPLATE_FILE);
   const userTemplate = assignedString(await readText(templateFile), OFFICIAL_TEMPLATE_NAME);
   if (userTemplate === undefined) {
@@ -183,17 +158,14 @@ async function readOfficialRubrics(folder: string) {
   return { prompts, userTemplate, templateFile };
 }
 
-/** The string that module-level source assigns to a name: once, one literal with any quotes, raw or with plain escapes alone. */
+/** The string literal that module-level source assigns to a name: raw, or with plain escapes alone. */
 function assignedString(source: string, name: string): string | undefined {
-  const text = source.replaceAll('\r\n', '\n');
-  const assigned = text.match(new RegExp(`^${name}[ \\t]*(?::[^=\\n]*)?\\+?=(?!=)`, 'gm'));
-  const [, prefix = '', , long, , short] = literalOf(name).exec(text) ?? [];
-  const body = long ?? short;
-  const isRaw = /^r$/i.test(prefix);
-  const escapes = isRaw ? [] : (body?.match(/\\[\s\S]/g) ?? []);
-  const isPlain = /^[ru]?$/i.test(prefix) && escapes.every((written) => written in ESCAPES);
-  if (assigned?.length !== 1 || body === undefined || !isPlain) return undefined;
-  return isRaw ? body : body.replace(/\\[\s\S]/g, (written) => ESCAPES[written] ?? written);
+  const body = '((?:\\\\[\\s\\S]|(?!\\2)[^\\\\])*)';
+  const assignment = `^${name}[ \\t]*(?::[^=\\n]*)?=[ \\t]*(r?)("""|'''|["'])${body}\\2[ \\t]*(?:#.*)?$`;
+  const [, raw, , text] = new RegExp(assignment, 'm').exec(source.replaceAll('\r\n', '\n')) ?? [];
+  if (text === undefined || raw === 'r') return text;
+  const isPlain = (text.match(/\\[\s\S]/g) ?? []).every((written) => written in ESCAPES);
+  return isPlain ? text.replace(/\\[\s\S]/g, (written) => ESCAPES[written] ?? written) : undefined;
 }
 
 const ESCAPES: Readonly<Record<string, string>> = {
@@ -204,10 +176,3 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '\\n': '\n',
   '\\t': '\t',
 };
-
-/** A backslash takes the next character with it, in raw strings too. */
-function literalOf(name: string): RegExp {
-  const long = String.raw`("""|''')((?:\\[\s\S]|(?!\2)[^\\])*)\2`;
-  const short = String.raw`("|')((?:\\[\s\S]|(?!\4)[^\\\n])*)\4`;
-  return new RegExp(`^${name}[ \\t]*(?::[^=\\n]*)?=[ \\t]*([a-zA-Z]*)(?:${long}|${short})[ \\t]*(?:#.*)?$`, 'm');
-}

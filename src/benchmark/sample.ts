@@ -1,6 +1,7 @@
 // One line of the benchmark -> a Sample, or the reason why it is not one.
 
 import { createHash } from 'node:crypto';
+import { z } from 'zod';
 import { messageOf, present } from '../core/errors.js';
 import { isObject, type JsonObject } from '../core/json.js';
 import { withoutRequest } from '../core/turn.js';
@@ -118,30 +119,42 @@ interface OfficialFields extends Pick<Sample, 'prompts' | 'responses' | 'turnIdx
   readonly task: string;
 }
 
+const TEXTS = z.array(z.string());
+const OFFICIAL = z.object({
+  task: z.string(),
+  prompt: TEXTS,
+  response: TEXTS,
+  turn_idx: z.int(),
+  current_prompt: z.string().nullish(),
+  system_str: z.string().nullish(),
+});
+/** What each key has to be. */
+const FORMS: Readonly<Record<PropertyKey, string>> = {
+  prompt: 'a list of strings',
+  response: 'a list of strings',
+  turn_idx: 'a whole number',
+};
+
 /** The fields of a usable row, or what is wrong with it. */
 function officialFields(fields: JsonObject): OfficialFields | string {
-  for (const key of ['task', 'prompt', 'response', 'turn_idx']) {
-    if (fields[key] === undefined || fields[key] === null) return `required key "${key}" is missing`;
+  const { data, error } = OFFICIAL.safeParse(fields);
+  if (error) {
+    const key = String(present(error.issues[0]).path[0]);
+    return (fields[key] ?? null) === null
+      ? `required key "${key}" is missing`
+      : `"${key}" is not ${FORMS[key] ?? 'a string'}`;
   }
-  const { task, prompt: prompts, response: responses, turn_idx: turnIdx } = fields;
-  if (typeof task !== 'string') return '"task" is not a string';
+  const { task, prompt: prompts, response: responses, turn_idx: turnIdx } = data;
   if (!isDomain(domainOf(task))) return '"task" names no domain: its last part has to be one word';
-  if (!isTexts(prompts)) return '"prompt" is not a list of strings';
-  if (!isTexts(responses)) return '"response" is not a list of strings';
-  const currentPrompt = fields.current_prompt ?? '';
-  const systemPrompt = fields.system_str ?? '';
-  if (typeof currentPrompt !== 'string') return '"current_prompt" is not a string';
-  if (typeof systemPrompt !== 'string') return '"system_str" is not a string';
-  if (typeof turnIdx !== 'number' || !Number.isInteger(turnIdx)) return '"turn_idx" is not a whole number';
   for (const [key, { length }] of Object.entries({ prompt: prompts, response: responses })) {
     if (turnIdx < 1 || turnIdx > length)
       return `"turn_idx" ${turnIdx} lies outside "${key}", which has ${length} turns`;
   }
-  return { task, prompts, responses, turnIdx, currentPrompt, systemPrompt };
-}
-
-function isTexts(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((entry) => typeof entry === 'string');
+  return {
+    ...{ task, prompts, responses, turnIdx },
+    currentPrompt: data.current_prompt ?? '',
+    systemPrompt: data.system_str ?? '',
+  };
 }
 
 /** Looks values up in the row's own text, where numbers keep all their digits; null and absent read as empty. */

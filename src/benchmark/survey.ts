@@ -18,7 +18,6 @@ export interface Place {
 
 export interface SurveyedRow extends Place {
   readonly domain: Domain;
-  readonly id: string;
   readonly turnIdx: number;
   /** Rows of one trajectory have one number. */
   readonly trajectory: number;
@@ -60,7 +59,6 @@ export async function surveyRows(
     rows.push({
       ...placeOf(row),
       domain: row.domain,
-      id: row.id,
       turnIdx: row.turnIdx,
       trajectory: row.trajectoryNumber,
       ...(first !== undefined && { equals: placeOf(first) }),
@@ -100,7 +98,6 @@ export function checkRows({ files, rows, unusable }: Survey, release: Release) {
     unusable,
     /** Rows that equal an earlier one in all that they hold. */
     equal_rows: rows.flatMap(({ file, line, equals }) => (equals === undefined ? [] : [{ file, line, equals }])),
-    same_turn: sameTurns(rows),
     longest: long.slice(0, LONGEST),
     /** Longer than the model's context, the longest first. */
     beyond_context: long.filter((row) => row.context_tokens > release.contextTokens),
@@ -121,17 +118,6 @@ function domainCheck(rows: readonly SurveyedRow[], released: number | undefined)
 /** How many trajectories rows belong to. */
 function trajectoriesIn(rows: readonly SurveyedRow[]): number {
   return new Set(rows.map(({ trajectory }) => trajectory)).size;
-}
-
-/** Rows behind the first of their domain, id and turn, those aside that equal another one. */
-function sameTurns(rows: readonly SurveyedRow[]): Place[] {
-  const seen = new Set<string>();
-  return rows.flatMap(({ domain, id, turnIdx, file, line, equals }) => {
-    const turn = JSON.stringify([domain, id, turnIdx]);
-    const isFurther = seen.has(turn) && equals === undefined;
-    seen.add(turn);
-    return isFurther ? [{ file, line }] : [];
-  });
 }
 
 const BINS = 24;

@@ -17,23 +17,13 @@ const TRICKS = {
   verdict: (plain: string) => TAG.test(plain) || (NAMES.every((name) => name.test(plain)) && NUMBER.test(plain)),
   frame: (plain: string) => FRAMES.some((frame) => frame.test(plain)),
   orders: (plain: string) => FORGET.some((order) => order.test(plain)) || speaksOfRating(plain),
-  padding: (_plain: string, text: string) => text.length >= PADDING && isPadded(text),
+  padding: (_plain: string, text: string) => PADDING.test(text),
 };
-const PADDING = 20_000;
+const PADDING = /(?<![^\p{L}\p{N}])[^\p{L}\p{N}]{20000}/u;
 
 const TAG = new RegExp(`<\\s{0,3}/?\\s{0,3}${VERDICT_TAG}`);
 const NAMES = DIMENSIONS.map((dimension) => new RegExp(`(?<![a-z])${dimension}(?![a-z])`));
 const NUMBER = /\d|\b(?:one|two|three|four|five)\b/;
-
-/** Word by word, since a text may be so long that its words do not fit into memory. */
-function isPadded(text: string): boolean {
-  let end = 0;
-  for (const { 0: word, index } of text.matchAll(/[\p{L}\p{N}]+/gu)) {
-    if (index - end >= PADDING) return true;
-    end = index + word.length;
-  }
-  return text.length - end >= PADDING;
-}
 
 /** What a prediction (see `readPrediction`) tries. */
 export function tricksIn(prediction: string): Trick[] {
@@ -94,22 +84,16 @@ const TOPICS = [
     String.raw`\b(?:this|the|my|above|following) (?:prediction|simulation|answer|response|output|observation|submission|reply)\b|\bworld model\b`,
     '预测|模拟|回答|vorhersage|diese antwort|predicción|esta respuesta|simulación|prédiction|cette réponse|предсказан|этот ответ',
   ],
-].map(([english, others]) => new RegExp(`${english}|${folded(others ?? '')}`, 'g'));
+].map(([english, others]) => new RegExp(`${english}|${folded(others ?? '')}`));
 const FEW_LINES = 400;
 
-/** Whether all topics are mentioned somewhere within a few lines. */
+/** Whether all topics are mentioned within a few lines. */
 function speaksOfRating(plain: string): boolean {
   // Most texts leave out the first of them, so that they need not be searched for the others.
-  if (!TOPICS.every((topic) => plain.search(topic) >= 0)) return false;
-  const mentions = TOPICS.flatMap((words, topic) =>
-    Array.from(plain.matchAll(words), ({ index }) => ({ topic, index })),
-  );
-  /** Where each topic was mentioned last. */
-  const latest = TOPICS.map(() => Number.NEGATIVE_INFINITY);
-  return mentions
-    .sort((a, b) => a.index - b.index)
-    .some(({ topic, index }) => {
-      latest[topic] = index;
-      return index - Math.min(...latest) <= FEW_LINES;
-    });
+  if (!TOPICS.every((topic) => topic.test(plain))) return false;
+  for (let from = 0; from < plain.length; from += FEW_LINES / 2) {
+    const lines = plain.slice(from, from + FEW_LINES);
+    if (TOPICS.every((topic) => topic.test(lines))) return true;
+  }
+  return false;
 }

@@ -4,9 +4,8 @@ import { randomBytes } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { type FileHandle, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { sizeText } from '../benchmark/hub/client.js';
 import { closing, EXIT, type ExitCode, present, UserError, unavailable } from '../core/errors.js';
-import { counted, grouped, oneLine, printable, shellLine } from '../core/printable.js';
+import { bytesText, counted, grouped, oneLine, printable, shellLine } from '../core/printable.js';
 import { columnsOf, NONE } from '../core/table.js';
 import { type Look, lookOf, terminal } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
@@ -398,7 +397,7 @@ async function fetchResults(client: BatchClient): Promise<void> {
       loading.say(
         bytes === undefined
           ? `${api.host} has the ${kind} of ${sent.part} no more (${id}): their requests have no result`
-          : `${file}: ${sizeText(bytes)}`,
+          : `${file}: ${bytesText(bytes)}`,
       );
     }
   }
@@ -445,11 +444,14 @@ async function download(client: BatchClient, id: string, file: string, told: num
       return (piece) => {
         for (let from = 0; from < piece.length; ) from += writeSync(fd, piece, from);
         bytes += piece.length;
-        client.loading.step('batch', `${file}: ${sizeText(bytes)}${told === undefined ? '' : ` of ${sizeText(told)}`}`);
+        client.loading.step(
+          'batch',
+          `${file}: ${bytesText(bytes)}${told === undefined ? '' : ` of ${bytesText(told)}`}`,
+        );
       };
     });
     if (bytes > most || bytes !== (told ?? bytes)) {
-      const due = told ?? `at most ${sizeText(MOST_REPLY_BYTES)} for each request`;
+      const due = told ?? `at most ${bytesText(MOST_REPLY_BYTES)} for each request`;
       throw unavailable(`${file} came with more or fewer bytes than due (${due}); run the same command again`);
     }
     await handle?.sync();

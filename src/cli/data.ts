@@ -1,13 +1,13 @@
 // awb data: the benchmark fetched from the Hugging Face Hub, held against its release, and how large its rows are.
 
 import { join, resolve } from 'node:path';
-import { downloadText, progressText, sizeText } from '../benchmark/hub/client.js';
+import { downloadText, progressText } from '../benchmark/hub/client.js';
 import { checkSource, type FileState, fetchDataset, type SourceCheck } from '../benchmark/hub/dataset.js';
 import { checkRows, type DataCheck, type DataStats, type Place, type RowStats, statsOf } from '../benchmark/survey.js';
 import { domainName, RELEASED } from '../core/domains.js';
 import { badData, EXIT, present } from '../core/errors.js';
 import { keysOf } from '../core/groups.js';
-import { counted, grouped, oneLine, printable, shellLine, shownPath } from '../core/printable.js';
+import { bytesText, counted, grouped, oneLine, printable, shellLine, shownPath } from '../core/printable.js';
 import { columnsOf, NONE, type Table } from '../core/table.js';
 import { hasBlocks, type Look, lookOf, terminal, wrapped } from '../core/terminal.js';
 import { showLoading } from '../serve/loading.js';
@@ -17,11 +17,7 @@ import { defineCommand, type OptionTable, option, programName } from '../setting
 const STATES: Readonly<Record<FileState, string>> = {
   fetched: 'fetched',
   unchanged: 'was there',
-  updated: 'fetched, in place of another commit',
-  repaired: 'fetched again: it had changed',
   replaced: 'fetched, in place of another',
-  removed: 'kept aside: not of this commit',
-  left: 'left as it is',
 };
 
 const isRevision = (text: string) => /^[\w./-]+$/.test(text) && !text.includes('..');
@@ -40,7 +36,7 @@ export const fetch = defineCommand({
       default: RELEASED.commit,
       check: (text) => (isRevision(text) ? undefined : 'a commit, branch or tag, such as main'),
     }),
-    replace: option.flag('take the place of files that are there, differ and were not fetched; they are kept aside'),
+    replace: option.flag('take the place of *_test.jsonl files that are there and differ; they are kept aside'),
   },
   async run({ outputDir, revision, replace, json, ...settings }, io) {
     const folder = resolve(io.cwd, outputDir);
@@ -69,12 +65,12 @@ export const fetch = defineCommand({
     }
     const table = {
       columns: columnsOf('<File, Size, <'),
-      groups: [files.map(({ file, state }) => [printable(file.name), sizeText(file.bytes), STATES[state]])],
+      groups: [files.map(({ file, state }) => [printable(file.name), bytesText(file.bytes), STATES[state]])],
     };
     const lines = [
       `${shown}: ${printable(source.repository)} at commit ${source.commit}`,
       fetchedBytes > 0
-        ? `${sizeText(fetchedBytes)} fetched; every file is checked`
+        ? `${bytesText(fetchedBytes)} fetched; every file is checked`
         : 'every file is there and checked; nothing was fetched',
       ...(aside === undefined ? [] : [`what gave way is kept in ${shownPath(join(folder, aside), io)}`]),
       ...strangers.map((name) => `not of the benchmark, but read with it: ${printable(name)}`),
@@ -113,7 +109,7 @@ export const check = defineCommand({
       let bytes = 0;
       const source = await checkSource(folder, io.stop, (read) => {
         bytes += read;
-        loading.step('check', `comparing with what was fetched: ${sizeText(bytes)}`);
+        loading.step('check', `comparing with what was fetched: ${bytesText(bytes)}`);
       });
       return { found: checkRows(survey, RELEASED), tokens, source };
     };
@@ -155,8 +151,7 @@ function differencesIn({ domains, equal_rows: equal }: DataCheck, source: Source
       ? []
       : `${domainName(domain)}: ${grouped(rows)} rows, and ${grouped(released)} in the release`;
   });
-  if (source.status === 'damaged') counts.push('awb-source.json cannot be read; awb data fetch makes it anew');
-  else if (source.status !== 'none') {
+  if (source.status !== 'none') {
     const changed = source.files.filter(({ state }) => state !== 'same');
     counts.push(
       ...changed.map(
@@ -190,7 +185,7 @@ function checkTable(check: DataCheck, tokens: string): Table {
 
 /** What is said below the table, by its label. */
 function remarksOn(found: DataCheck, source: SourceCheck, differences: readonly string[]) {
-  const { unusable, equal_rows: equal, same_turn: sameTurn, longest, beyond_context: beyond } = found;
+  const { unusable, equal_rows: equal, longest, beyond_context: beyond } = found;
   const place = ({ file, line }: Place) => printable(`${file}:${line}`);
   const tokensOf = (row: DataCheck['longest'][number]) => `${place(row)}: ${grouped(row.context_tokens)} tokens`;
   const most = `the model's ${grouped(RELEASED.contextTokens)} tokens`;
@@ -205,12 +200,7 @@ function remarksOn(found: DataCheck, source: SourceCheck, differences: readonly 
             `${counted(unusable.length, 'line')}; infer takes the others with --skip-invalid`,
             ...listed(unusable, ({ file, line, reason }) => oneLine(`${file}:${line}: ${reason}`, 200)),
           ],
-    duplicates: [
-      ...(equal.length === 0 ? ['none'] : listed(equal, (row) => `${place(row)} equals ${place(row.equals)}`)),
-      ...(sameTurn.length === 0
-        ? []
-        : [`${counted(sameTurn.length, 'row')} with domain, id and turn of another, but other text`]),
-    ],
+    duplicates: equal.length === 0 ? ['none'] : listed(equal, (row) => `${place(row)} equals ${place(row.equals)}`),
     context:
       beyond.length > 0
         ? [`${counted(beyond.length, 'row')} beyond ${most}`, ...listed(beyond, tokensOf)]
@@ -219,8 +209,7 @@ function remarksOn(found: DataCheck, source: SourceCheck, differences: readonly 
 }
 
 function sourceText(source: SourceCheck): string {
-  if (source.status === 'none') return 'not known (no awb-source.json: these files were not fetched by awb)';
-  if (source.status === 'damaged') return 'not known (awb-source.json cannot be read)';
+  if (source.status === 'none') return 'not known (no awb-source.json of awb data fetch that can be read)';
   const { repository, commit, files } = source;
   const state = source.status === 'as-fetched' ? `${counted(files.length, 'file')} as fetched` : 'not as fetched';
   return printable(`${repository} at commit ${commit.slice(0, COMMIT_DIGITS)}, ${state}`);

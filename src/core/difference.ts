@@ -12,8 +12,7 @@ export type Ranges = readonly number[];
  */
 export type Step = number | readonly ['-' | '+', number] | readonly ['~', Ranges, Ranges];
 
-/** Pairings above which each line is paired with the next similar one, among so many. */
-const MOST_PAIRINGS = 10_000;
+/** Among so many lines a similar one is looked for. */
 const LOOKED_AT = 50;
 /** Lines that share less of their words than this are not one line changed. */
 const LEAST_SHARED = 0.4;
@@ -52,35 +51,8 @@ function changedLines(a: readonly string[][], b: readonly string[][]): Step[] {
   return steps;
 }
 
-/** Which lines of a are changed into which of b: in rising order, with the most words shared in all. */
+/** Which lines of a are changed into which of b, in rising order: each into the next one that is similar, where there is one. */
 function pairsOf(a: readonly string[][], b: readonly string[][]): (readonly [number, number])[] {
-  if (a.length * b.length > MOST_PAIRINGS) return nextSimilar(a, b);
-  const width = b.length + 1;
-  // best[i * width + j]: the most that lines from i of a and from j of b can share. Cells of the last row and column stay 0.
-  const best = new Float64Array((a.length + 1) * width);
-  // What a line of each would add, if they were paired; too little to be one line changed is less than nothing.
-  const shared = new Float64Array((a.length + 1) * width);
-  const ifPaired = (cell: number) => (shared[cell] ?? 0) + (best[cell + width + 1] ?? 0);
-  for (let i = a.length - 1; i >= 0; i--) {
-    for (let j = b.length - 1; j >= 0; j--) {
-      const cell = i * width + j;
-      const share = sharedWords(a[i], b[j]);
-      shared[cell] = share >= LEAST_SHARED ? share : -1;
-      best[cell] = Math.max(best[cell + width] ?? 0, best[cell + 1] ?? 0, ifPaired(cell));
-    }
-  }
-  const pairs: (readonly [number, number])[] = [];
-  for (let i = 0, j = 0; i < a.length && j < b.length; ) {
-    const cell = i * width + j;
-    if (best[cell] === ifPaired(cell) && (shared[cell] ?? 0) >= 0) pairs.push([i++, j++]);
-    else if (best[cell] === best[cell + width]) i++;
-    else j++;
-  }
-  return pairs;
-}
-
-/** The same with less work: each line with the next one that is similar, where there is one. */
-function nextSimilar(a: readonly string[][], b: readonly string[][]): (readonly [number, number])[] {
   let atB = 0;
   return a.flatMap((words, i) => {
     const ahead = b.slice(atB, atB + LOOKED_AT).findIndex((other) => sharedWords(words, other) >= LEAST_SHARED);
@@ -114,11 +86,7 @@ function changedWords(a: readonly string[], b: readonly string[]): [number[], nu
   const ranges: [number[], number[]] = [[], []];
   const [placesA, placesB] = [placesOf(a), placesOf(b)];
   let [doneA, doneB] = [0, 0];
-  for (const [at, run] of [...runs, { a: a.length, b: b.length, length: 0 }].entries()) {
-    // A space between two changes is part of the change: words are read together.
-    const isSpace =
-      at > 0 && run.length === 1 && a[run.a]?.trim() === '' && run.a + 1 < a.length && run.b + 1 < b.length;
-    if (isSpace) continue;
+  for (const run of [...runs, { a: a.length, b: b.length, length: 0 }]) {
     for (const [side, places, from, to] of [[0, placesA, doneA, run.a] as const, [1, placesB, doneB, run.b] as const]) {
       const [start = 0, end = 0] = [places[from], places[to]];
       if (end > start) ranges[side].push(start, end);

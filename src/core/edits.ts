@@ -2,6 +2,7 @@
 // and the known name that is fewest edits away from a wrong one.
 
 import { encode, numbered } from './chrf.js';
+import { groupBy } from './groups.js';
 
 /** Runs of equal entries, in order and apart from each other. */
 export function equalRuns(a: readonly string[], b: readonly string[]): Run[] {
@@ -47,31 +48,18 @@ function anchors(a: Int32Array, b: Int32Array): (readonly [number, number])[] {
   // Patience sorting: `tops` holds, by length, the pair that ends a rising series of that length lowest in b.
   const tops: Pair[] = [];
   for (const pair of pairs) {
-    let low = 0;
-    let high = tops.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      const top = tops[middle];
-      if (top !== undefined && top.b < pair.b) low = middle + 1;
-      else high = middle;
-    }
-    pair.before = tops[low - 1];
-    tops[low] = pair;
+    const below = tops.findLastIndex((top) => top.b < pair.b);
+    pair.before = tops[below];
+    tops[below + 1] = pair;
   }
   const series: (readonly [number, number])[] = [];
   for (let pair = tops.at(-1); pair !== undefined; pair = pair.before) series.push([pair.a, pair.b]);
   return series.reverse();
 }
 
-function placesOfSingles(values: Int32Array): Map<number, number> {
-  const places = new Map<number, number>();
-  const repeated = new Set<number>();
-  for (const [index, value] of values.entries()) {
-    if (places.has(value)) repeated.add(value);
-    places.set(value, index);
-  }
-  for (const value of repeated) places.delete(value);
-  return places;
+function placesOfSingles(values: Int32Array): Map<number | undefined, number> {
+  const groups = groupBy(values.keys(), (at) => values[at]);
+  return new Map([...groups].flatMap(([value, [at, other]]) => (other === undefined ? [[value, at] as const] : [])));
 }
 
 // The shortest edit that leads from one list to another.

@@ -1,6 +1,7 @@
 // The checklist of a verdict: what the judge found in the truth, of which kind each fact is, and whether the prediction met it.
 
 import { z } from 'zod';
+import { present } from './errors.js';
 
 /** What a fact follows from: the history and the action, what the world model was told, one run alone, or nothing that was known. */
 export const FACT_KINDS = ['determined', 'told', 'runtime', 'plausible'] as const;
@@ -36,21 +37,12 @@ export function quotesIn(facts: readonly Fact[], texts: readonly string[]): { gi
   return { given: quotes.length, unmatched: quotes.filter((quote) => !isMatched(quote)).length };
 }
 
-/** A text of `least` to `LONGEST_CLAIM` characters. */
-function textOf(least: number, error: string) {
-  return z.string({ error }).refine((text) => text.length >= least && Array.from(text).length <= LONGEST_CLAIM, error);
-}
-
-const FACT = z.strictObject(
-  {
-    claim: textOf(1, `has no claim of 1 to ${LONGEST_CLAIM} characters`),
-    kind: z.enum(FACT_KINDS, `is none of ${FACT_KINDS.join(', ')}`),
-    met: z.boolean('does not say whether it was met'),
-    quote: textOf(0, `has a quote that is not a text of up to ${LONGEST_CLAIM} characters`).optional(),
-  },
-  'is not an object of claim, kind, met and quote alone',
+const text = z
+  .string()
+  .refine((chars) => Array.from(chars).length <= LONGEST_CLAIM, `longer than ${LONGEST_CLAIM} characters`);
+const FACTS = z.array(
+  z.strictObject({ claim: text.min(1), kind: z.enum(FACT_KINDS), met: z.boolean(), quote: text.optional() }),
 );
-const FACTS = z.array(FACT, 'is not a list');
 
 /** The facts in a value of JSON, or the reason why it is no checklist: all of it has to be as it was asked for. */
 export function readFacts(value: unknown): readonly Fact[] | string {
@@ -59,7 +51,6 @@ export function readFacts(value: unknown): readonly Fact[] | string {
   if (Array.isArray(value) && value.length > MOST_FACTS) return `"facts" has more than ${MOST_FACTS} facts`;
   const { data, error } = FACTS.safeParse(value);
   if (data !== undefined) return data.map(({ quote, ...fact }) => (quote ? { ...fact, quote } : fact));
-  const [first] = error.issues;
-  const [at] = first?.path ?? [];
-  return typeof at === 'number' ? `fact ${at + 1} ${first?.message}` : `"facts" ${first?.message}`;
+  const { path, message } = present(error.issues[0]);
+  return `"${['facts', ...path].join('.')}": ${message}`;
 }

@@ -47,18 +47,9 @@ export function requireSameIdentity(before: Identity, now: Identity, where: stri
     [
       `${where} was begun with other settings, and rows of both must not mix:`,
       ...differences.map((difference) => `  ${difference}`),
-      `${wayBack(differences)}, another --output-dir to keep both, or --fresh to start over (the old files are kept aside).`,
+      'Give the earlier settings to continue it (and the earlier version of awb where its bundled texts differ), another --output-dir to keep both, or --fresh to start over (the old files are kept aside).',
     ].join('\n'),
   );
-}
-
-/** Bundled texts under the same name, with other fingerprints: no setting of this version brings the earlier ones back. */
-const OTHER_TEXTS = /"(bundled\S*) [0-9a-f]+" before, "\1 /;
-
-function wayBack(differences: readonly string[]): string {
-  return differences.some((line) => OTHER_TEXTS.test(line))
-    ? 'The bundled texts have changed since. Take the version of awb and the --domain-prompts that began it to continue it'
-    : 'Give the earlier settings to continue it';
 }
 
 function isTree(before: unknown, now: unknown): boolean {

@@ -49,25 +49,20 @@ export function judgementMembers(prediction: JudgedPrediction, record: Judgement
   };
 }
 
-/** A larger rating in a judged file is damage: none comes near it, and means and squares still hold below it. */
-const LARGEST_RATING = 1e6;
-
 /** Which judgement of which row it is. */
 export type JudgedId = Pick<JudgedRow, 'key' | 'trajectory' | 'repeat' | 'index'>;
 
-/** What awb judge wrote of that into the row; undefined where it did not write it. @throws RangeError as `readJudgedRow`. */
+/** What awb judge wrote of that into the row; undefined where it did not write it. */
 export function judgedIdIn({ awb }: JsonObject): JudgedId | undefined {
   const own = asObject(awb);
   const { key, trajectory } = own;
   if (typeof key !== 'string' || typeof trajectory !== 'string') return undefined;
-  const judge = asObject(own.judge);
-  return { key, trajectory, repeat: countIn(own, 'repeat') ?? 0, index: countIn(judge, 'index') ?? 0 };
+  return { key, trajectory, repeat: countIn(own, 'repeat') ?? 0, index: judgementIndexIn(own) };
 }
 
 /** Which of its prediction's judgements a row's `awb` object holds; the first one where it does not say. */
 export function judgementIndexIn({ judge }: JsonObject): number {
-  const index = isObject(judge) ? judge.index : undefined;
-  return isInteger(index) && index >= 0 ? index : 0;
+  return countIn(asObject(judge), 'index') ?? 0;
 }
 
 /** Whether anything in the row comes from judging. */
@@ -76,10 +71,7 @@ export function holdsJudgement(fields: JsonObject): boolean {
   return 'failed' in fields || 'total_score' in fields || awb.judge !== undefined || awb.measures !== undefined;
 }
 
-/**
- * The row's judgement.
- * @throws RangeError for a number that cannot be: a rating beyond 1e6, a measure beyond 1e100, a turn that is no safe integer. Its message is a part of a sentence.
- */
+/** The row's judgement. */
 export function readJudgedRow(fields: JsonObject, id: JudgedId, domain: Domain): JudgedRow {
   const awb = asObject(fields.awb);
   const failed = numberIn(fields, 'failed');
@@ -131,30 +123,24 @@ function guessFailure({ error_message: message, gen }: JsonObject, awb: JsonObje
 
 function measuresIn({ measures }: JsonObject): Record<string, number> | undefined {
   const fields = asObject(measures);
-  const names = Object.keys(fields).filter((name) => typeof fields[name] === 'number');
+  const names = Object.keys(fields).filter(
+    (name) => typeof fields[name] === 'number' && numberIn(fields, name) !== undefined,
+  );
   if (names.length === 0) return undefined;
-  return Object.fromEntries(names.map((name) => [name, numberIn(fields, name, LARGEST_MEASURE) ?? 0]));
+  return Object.fromEntries(names.map((name) => [name, numberIn(fields, name) ?? 0]));
 }
 
-/** Numbers as the official script, being Python, counts them: true is 1 and false is 0. */
-function numberIn(fields: JsonObject, key: string, largest = LARGEST_RATING): number | undefined {
+/** Numbers as the official script, being Python, counts them: true is 1 and false is 0. One beyond all sense is none. */
+function numberIn(fields: JsonObject, key: string): number | undefined {
   const value = fields[key];
   if (typeof value === 'boolean') return Number(value);
-  if (typeof value !== 'number') return undefined;
-  if (Math.abs(value) > largest) throw impossible(key, value, largest);
-  return value;
+  return typeof value === 'number' && Math.abs(value) <= LARGEST_MEASURE ? value : undefined;
 }
 
 /** A whole number from 0; undefined for what is none. */
 function countIn(fields: JsonObject, key: string): number | undefined {
   const value = fields[key];
-  if (typeof value !== 'number' || value < 0) return undefined;
-  if (value > Number.MAX_SAFE_INTEGER) throw impossible(key, value, Number.MAX_SAFE_INTEGER);
-  return isInteger(value) ? value : undefined;
-}
-
-function impossible(key: string, value: number, largest: number): RangeError {
-  return new RangeError(`"${key}" cannot be ${value}, which is beyond ${largest}`);
+  return isInteger(value) && value >= 0 ? value : undefined;
 }
 
 /** What the judge said of the prediction in words. */

@@ -1,7 +1,7 @@
 // What people are shown, fit to be printed: hostile text without control sequences or characters that hide and reorder; paths and command
 // lines; figures and money, in one rounding, one sign and one plural for all who tell of them.
 
-import { isAbsolute, relative, resolve, sep } from 'node:path';
+import { isAbsolute, relative, sep } from 'node:path';
 import type { Cost } from './costs.js';
 import type { Io } from './types.js';
 
@@ -140,35 +140,17 @@ export function shellLine(words: readonly string[]): string {
 
 // Paths as people are shown them.
 
-/** What decides how a path is shown. */
-type Place = Pick<Io, 'cwd' | 'typed'>;
-
-/** A path for people: below the working folder without it, beside it as it was typed, elsewhere whole. */
-export function shownPath(path: string, { cwd, typed = [] }: Place): string {
+/** A path for people: below the working folder without it, elsewhere whole. */
+export function shownPath(path: string, { cwd }: Pick<Io, 'cwd'>): string {
   const below = relative(cwd, path);
-  if (below !== '' && !below.startsWith('..') && !isAbsolute(below)) return printable(below);
-  const [whole = '', word = ''] = typed.find(([whole]) => `${path}${sep}`.startsWith(`${whole}${sep}`)) ?? [];
-  return printable(word + path.slice(whole.length));
+  return printable(below === '' || below.startsWith('..') || isAbsolute(below) ? path : below);
 }
 
-/** The paths among a command line's words that lead out of the working folder, the longest first. */
-export function typedPaths(argv: readonly string[], cwd: string): (readonly [whole: string, typed: string])[] {
-  const words = argv.flatMap((word) => word.split(/[=,]/)).filter((word) => word.split(/[\\/]/)[0] === '..');
-  const paths = words.map((word) => [resolve(cwd, word), word.replace(/[\\/]+$/, '')] as const);
-  return paths.filter(([whole]) => !whole.endsWith(sep)).sort(([a], [b]) => b.length - a.length);
-}
-
-/** A text in which each path stands as `shownPath` has it. */
-export function withShownPaths(text: string, { cwd, typed = [] }: Place): string {
-  // Below the root every path is.
-  const below = cwd.endsWith(sep) ? text : replaced(text, cwd, /[\\/](?=\S)/, '');
-  return typed.reduce((shown, [whole, word]) => replaced(shown, whole, /(?![\w.-])/, word), below);
-}
-
-/** A text with this path replaced where it begins a word, not inside another path or an address. */
-function replaced(text: string, path: string, end: RegExp, by: string): string {
-  if (!text.includes(path)) return text;
-  return text.replace(new RegExp(`(?<![\\w.~\\\\/-])${escaped(path)}${end.source}`, 'g'), () => by);
+/** A text in which each path below the working folder stands as `shownPath` has it. */
+export function withShownPaths(text: string, { cwd }: Pick<Io, 'cwd'>): string {
+  // Below the root every path is. A path begins a word, and is not inside another one or an address.
+  if (cwd.endsWith(sep) || !text.includes(cwd)) return text;
+  return text.replace(new RegExp(`(?<![\\w.~\\\\/-])${escaped(cwd)}[\\\\/](?=\\S)`, 'g'), '');
 }
 
 /** The source of a pattern that matches just this text. */
@@ -231,10 +213,10 @@ export function grouped(count: number): string {
   return String(count).replace(/\B(?=(?:\d{3})+$)/g, ',');
 }
 
-/** A size such as `45 kB`, `12.3 MB` or `1.2 GB`: powers of ten. */
-export function bytesText(bytes: number): string {
-  if (bytes < 1e6) return `${Math.ceil(bytes / 1e3)} kB`;
-  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
+/** A size such as `45 kB`, `12.3 MB` or `1.20 GB`: powers of ten; of a part in the unit of the whole. */
+export function bytesText(bytes: number, whole = bytes): string {
+  if (whole < 1e6) return `${Math.ceil(bytes / 1e3)} kB`;
+  return whole < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
 }
 
 const UNITS: readonly (readonly [name: string, seconds: number])[] = [

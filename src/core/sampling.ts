@@ -2,36 +2,21 @@
 
 import { keysOf } from './groups.js';
 
-interface Parameter {
-  /** Its name in the body of a request. */
-  readonly wire: string;
-  readonly kind: 'number' | 'text';
-  /** Only a chat knows it; it stays out of a completion's body. */
-  readonly chatOnly?: true;
-  /** How the user leaves it out where a server rejects it; absent for the output budget, which goes by either of two names. */
-  readonly leftOutBy?: string;
-}
-
-/** By the name of the setting in camelCase, in the order in which a body holds them. */
-const SAMPLING = {
-  maxTokens: { wire: 'max_tokens', kind: 'number' },
-  temperature: { wire: 'temperature', kind: 'number', leftOutBy: 'leave it out with --temperature default' },
-  topP: { wire: 'top_p', kind: 'number', leftOutBy: 'leave out --top-p (or the preset that sets it)' },
-  topK: { wire: 'top_k', kind: 'number', leftOutBy: 'leave out --top-k (or the preset that sets it)' },
-  minP: { wire: 'min_p', kind: 'number', leftOutBy: 'leave out --min-p' },
+/** Each parameter's name in the body of a request, by the name of its setting in camelCase, in the order in which a body holds them. */
+const WIRE = {
+  maxTokens: 'max_tokens',
+  temperature: 'temperature',
+  topP: 'top_p',
+  topK: 'top_k',
+  minP: 'min_p',
   // The run's seed; what is sent also depends on repeat and attempt (see `ModelRequest.seedOffset`).
-  seed: { wire: 'seed', kind: 'number', leftOutBy: 'leave out --seed' },
-  presencePenalty: { wire: 'presence_penalty', kind: 'number', leftOutBy: 'leave out --presence-penalty' },
-  reasoningEffort: {
-    wire: 'reasoning_effort',
-    kind: 'text',
-    chatOnly: true,
-    leftOutBy: 'leave out --reasoning-effort',
-  },
-} as const satisfies Record<string, Parameter>;
+  seed: 'seed',
+  presencePenalty: 'presence_penalty',
+  reasoningEffort: 'reasoning_effort',
+} as const;
 
-type ParameterName = keyof typeof SAMPLING;
-type ValueOf<Name extends ParameterName> = (typeof SAMPLING)[Name]['kind'] extends 'text' ? string : number;
+type ParameterName = keyof typeof WIRE;
+type ValueOf<Name extends ParameterName> = Name extends 'reasoningEffort' ? string : number;
 
 /** A value for each parameter, or none. */
 export type SamplingValues = { readonly [Name in ParameterName]: ValueOf<Name> | undefined };
@@ -52,7 +37,16 @@ type Kebab<Name extends string> = Name extends `${infer First}${infer Rest}`
 export type SamplingFlag = Kebab<ParameterName>;
 
 /** The names in settings, and each one's parameter, in the order in which a body holds them. */
-export const PARAMETERS: readonly (Parameter & { readonly name: ParameterName })[] = keysOf(SAMPLING).map((name) => ({
+export const PARAMETERS = keysOf(WIRE).map((name) => ({
   name,
-  ...SAMPLING[name],
+  wire: WIRE[name],
+  /** Only a chat knows it; it stays out of a completion's body. */
+  chatOnly: name === 'reasoningEffort',
+  /** How the user leaves it out where a server rejects it; undefined for the output budget, which goes by either of two names. */
+  leftOutBy: name === 'maxTokens' ? undefined : leftOutBy(WIRE[name].replace('_', '-')),
 }));
+
+function leftOutBy(flag: string): string {
+  if (flag === 'temperature') return 'leave it out with --temperature default';
+  return `leave out --${flag}${flag.startsWith('top-') ? ' (or the preset that sets it)' : ''}`;
+}

@@ -1,7 +1,8 @@
 // The turn that a sample puts to the world model, and the turns before it. Whoever reads a sample has made sure that they are there.
 
 import { present } from './errors.js';
-import type { Sample } from './types.js';
+import { isContainer, parseJson } from './json.js';
+import type { Domain, Sample } from './types.js';
 
 const REQUEST = '\n\nPlease analyze the input above';
 /** Stands over the action in a turn's prompt, on a line of its own. */
@@ -63,4 +64,13 @@ export function requestIn(sample: Sample): string {
 /** What the environment answered to the turn to predict. */
 export function groundTruthOf({ responses, turnIdx }: Sample): string {
   return present(responses[turnIdx - 1]);
+}
+
+/** Actions of these domains are JSON; of others than the benchmark's nobody knows what they are. */
+export const IN_JSON: readonly Domain[] = ['mcp', 'search', 'terminal', 'swe', 'android'];
+
+/** The language of the fence around an action. Android has actions that are no JSON. */
+export function languageOf(domain: Domain, action: string): string {
+  if (IN_JSON.includes(domain) && isContainer(parseJson(action))) return 'json';
+  return domain === 'os' ? 'python' : 'text';
 }

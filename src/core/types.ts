@@ -436,8 +436,6 @@ export interface Io {
   readonly stderr: TextSink;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  /** Paths that were typed with `..` in front: whole, and as they were typed. */
-  readonly typed?: readonly (readonly [whole: string, typed: string])[];
   /** Aborted by the first SIGINT or SIGTERM, with the signal's name as its reason; the second ends the process at once. */
   readonly stop: AbortSignal;
   /** What a second signal prints before it ends the process; the last words given hold. */

@@ -89,19 +89,15 @@ export async function requireData(dataDir: string, io: Pick<Io, 'cwd' | 'env'>):
   // What else is wrong with a folder, reading it says best.
   if (names === undefined) return;
   const record = await readSourceRecord(folder);
-  const isCut = typeof record === 'object' && !record.complete;
-  if (names.some((name) => holdsRows({ name })) && !isCut) return;
-  const [what, otherwise] = isCut
-    ? [`the benchmark has not been fetched to its end into ${shownPath(folder, io)}; to go on with it, type`, '']
-    : [
-        `there is no benchmark in ${shownPath(folder, io)} (files named *_test.jsonl); to fetch it (402 MB), type`,
-        '\nor name the folder that holds it with --data-dir',
-      ];
+  if (names.some((name) => holdsRows({ name })) && record?.complete !== false) return;
+  const { revision = RELEASED.commit } = record ?? {};
   const command = [
     ...['data', 'fetch', ...(dataDir === DEFAULT ? [] : ['--output-dir', dataDir])],
-    ...(isCut && record.revision !== RELEASED.commit ? ['--revision', record.revision] : []),
+    ...(revision === RELEASED.commit ? [] : ['--revision', revision]),
   ];
-  throw inputMissing(`${what}\n  ${programName(io)} ${shellLine(command)}${otherwise}`);
+  throw inputMissing(
+    `there is no ${record === undefined ? '' : 'whole '}benchmark in ${shownPath(folder, io)} (files named *_test.jsonl); to fetch it (402 MB), type\n  ${programName(io)} ${shellLine(command)}\nor name the folder that holds it with --data-dir`,
+  );
 }
 
 const BAD_ROWS_SHOWN = 20;
@@ -112,18 +108,16 @@ const BAD_ROWS_SHOWN = 20;
  */
 function requireUsable({ bad, rows }: Dataset, { skipInvalid, dataDir, quiet }: DataSettings, { stderr }: Io): void {
   if (bad.length === 0) return;
-  const list = bad.slice(0, BAD_ROWS_SHOWN).map((row) => `  ${printable(`${row.file}:${row.line}: ${row.reason}`)}`);
-  if (bad.length > list.length) list.push(`  ... and ${bad.length - list.length} more`);
+  const shown = bad.slice(0, BAD_ROWS_SHOWN).map((row) => `  ${printable(`${row.file}:${row.line}: ${row.reason}`)}`);
+  const more = bad.length > shown.length ? [`  ... and ${bad.length - shown.length} more`] : [];
   const count = `${bad.length} of ${counted(bad.length + rows.length, 'row')} in ${dataDir} cannot be used`;
   if (skipInvalid && rows.length > 0) {
-    if (!quiet) stderr.write(`${count} and ${bad.length === 1 ? 'is' : 'are'} left out:\n${list.join('\n')}\n`);
+    if (!quiet) stderr.write(`${[`${count}, left out:`, ...shown, ...more].join('\n')}\n`);
     return;
   }
   const remedy =
-    rows.length === 0
-      ? 'No usable row is left: mend the files, or name another folder with --data-dir.'
-      : 'Mend the files, or leave these rows out with --skip-invalid (they then count against coverage).';
-  throw badData([`${count}; nothing was asked:`, ...list, remedy].join('\n'));
+    'Mend the files, or where others are left, leave these rows out with --skip-invalid (they then count against coverage).';
+  throw badData([`${count}; nothing was asked:`, ...shown, ...more, remedy].join('\n'));
 }
 
 /** Unusable rows that are left out, by domain. */

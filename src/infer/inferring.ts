@@ -215,7 +215,7 @@ export function inAskingOrder(
 /**
  * The flags that a reply's text and end give, in the order of the `Flag` type (`fitted-max-tokens` and `redacted` belong to the call).
  * `truncated`: the token budget ended it. `untagged`: something is left beside thinking, but no `<predicted_observation>` opens in it.
- * `empty`: nothing is left beside thinking and white space. `repetitive`: see `hasRepeatedLine` and `endsInLoop`; thinking counts here, since that is where
+ * `empty`: nothing is left beside thinking and white space. `repetitive`: see `endsInLoop`; thinking counts here, since that is where
  * models loop. `several-tags`: the tag opens more than once outside thinking.
  */
 export function flagsOf(reply: { readonly content: string; readonly finishReason?: string }): Flag[] {
@@ -225,14 +225,13 @@ export function flagsOf(reply: { readonly content: string; readonly finishReason
     ['truncated', reply.finishReason === 'length'],
     ['untagged', text !== '' && tags === 0],
     ['empty', text === ''],
-    ['repetitive', hasRepeatedLine(reply.content) || endsInLoop(reply.content)],
+    ['repetitive', endsInLoop(reply.content)],
     ['several-tags', tags > 1],
   ];
   return found.flatMap(([flag, isSet]) => (isSet ? [flag] : []));
 }
 
-/** Thresholds, with room above every recorded observation; a unit or line counts as worded when it holds a letter. */
-const LINES_IN_A_ROW = 48;
+/** Thresholds, with room above every recorded observation. */
 const REPEATS_AT_END = 8;
 const WORDED_LENGTH = 2_000;
 /** Real screens and dumps are full of rows of zeros, rules and blanks, so these must go on for longer. */
@@ -241,21 +240,10 @@ const WORDLESS_LENGTH = 16_000;
 const END_LENGTH = 32_000;
 
 /**
- * A text shows degenerate repetition by 48 equal lines in a row, or an end that is one unit of any length repeated 8 times or
- * more. A unit that holds a letter must fill 2,000 UTF-16 units at the end; a line or unit without one must fill 16,000. Blank lines
- * and white space at the end never count. Loops that change from round to round, such as counters, are not found.
+ * A text shows degenerate repetition by an end that is one unit of any length repeated 8 times or more. A unit that holds a letter must
+ * fill 2,000 UTF-16 units at the end, one without any 16,000. White space at the end never counts. Loops that change from round to
+ * round, such as counters, are not found, nor those that the model left again.
  */
-function hasRepeatedLine(text: string): boolean {
-  let previous = '';
-  let run = 0;
-  for (const line of text.split('\n')) {
-    run = line === previous ? run + 1 : 1;
-    previous = line;
-    if (run >= LINES_IN_A_ROW && line.trim() !== '' && spansEnough(line, run * (line.length + 1), 0)) return true;
-  }
-  return false;
-}
-
 function endsInLoop(text: string): boolean {
   const closing = new RegExp(`</${PREDICTION_TAG}>$`, 'i');
   const end = pythonStrip(pythonStrip(text.slice(-END_LENGTH)).replace(closing, ''));
@@ -264,13 +252,9 @@ function endsInLoop(text: string): boolean {
     if (loop.slice(period) !== loop.slice(0, -period)) continue;
     let length = loop.length;
     while (length < end.length && end.at(-length - 1) === end.at(period - length - 1)) length++;
-    if (spansEnough(end.slice(-period), length, WORDED_LENGTH)) return true;
+    if (length >= (/\p{L}/u.test(end.slice(-period)) ? WORDED_LENGTH : WORDLESS_LENGTH)) return true;
     // Longer periods that fit in here are those of the same loop.
     period = Math.floor(length / REPEATS_AT_END);
   }
   return false;
-}
-
-function spansEnough(unit: string, length: number, wordedLength: number): boolean {
-  return length >= (/\p{L}/u.test(unit) ? wordedLength : WORDLESS_LENGTH);
 }

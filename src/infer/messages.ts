@@ -2,8 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
-import { type DomainPrompts, exists, loadWorldModelPrompts, readText } from '../benchmark/prompts.js';
-import { nearest } from '../core/edits.js';
+import { type DomainPrompts, exists, loadPrompts, readText } from '../benchmark/prompts.js';
 import { EXIT, UserError } from '../core/errors.js';
 import { actionOf, earlierTurns, promptOf, type Turn } from '../core/turn.js';
 import type { ChatMessage, Io, Sample } from '../core/types.js';
@@ -70,7 +69,7 @@ export async function openSystemPrompts(
 ): Promise<SystemPrompts> {
   if (systemPrompt === 'bundled' || systemPrompt === 'bundled+row') {
     const folder = domainPrompts === undefined ? undefined : resolve(io.cwd, domainPrompts);
-    return bundledPrompts(systemPrompt, await loadWorldModelPrompts(folder));
+    return bundledPrompts(systemPrompt, await loadPrompts('world-model', folder));
   }
   if (domainPrompts !== undefined) {
     throw new UserError(
@@ -118,9 +117,8 @@ function bundledPrompts(way: 'bundled' | 'bundled+row', prompts: DomainPrompts) 
 async function filePrompt(name: string, { cwd }: Pick<Io, 'cwd'>): Promise<SystemPrompts> {
   const file = resolve(cwd, name);
   if (!(await exists(file))) {
-    const near = nearest(name, WAYS);
     throw new UserError(
-      `--system-prompt ${name}: neither ${WAYS.join(', ')} nor a file${near === undefined ? '' : ` (did you mean ${near}?)`}; there is no ${file}`,
+      `--system-prompt ${name}: neither ${WAYS.join(', ')} nor a file; there is no ${file}`,
       /[/\\.]/.test(name) ? EXIT.inputMissing : EXIT.usage,
     );
   }

@@ -87,29 +87,19 @@ export function takenShard(
  */
 export function shardIn(shard: string, env: Io['env']): string {
   const [part, of] = shard.split('/');
+  if (part !== 'slurm' && part !== 'k8s') return shard;
   const parts = Number(of);
-  const numberIn = (name: string, why: string) => {
-    const text = env[name];
-    if (text !== undefined && /^\d{1,15}$/.test(text)) return Number(text);
-    const found = text === undefined ? 'is not set' : `is ${JSON.stringify(text)}`;
-    throw new UserError(
-      `--shard ${shard} takes its part from ${name}, which ${found}: ${why}; or name the part, such as --shard 1/4`,
-    );
-  };
-  if (part === 'k8s') {
-    const index = numberIn('JOB_COMPLETION_INDEX', 'this is no pod of an indexed Job (completionMode: Indexed)');
-    if (index < parts) return `${index + 1}/${of}`;
-    throw new UserError(
-      `--shard ${shard} has no part for JOB_COMPLETION_INDEX ${index}, which counts from 0; give the Job ${of} completions, or --shard the number that it has`,
-    );
+  const numberIn = (name: string) => (/^\d{1,15}$/.test(env[name] ?? '') ? Number(env[name]) : Number.NaN);
+  const [index = 0, first = 0, last = 0, count = 0] =
+    part === 'k8s'
+      ? [numberIn('JOB_COMPLETION_INDEX'), 0, parts - 1, parts]
+      : ['ID', 'MIN', 'MAX', 'COUNT'].map((name) => numberIn(`SLURM_ARRAY_TASK_${name}`));
+  if (count === parts && last - first + 1 === parts && index >= first && index <= last) {
+    return `${index - first + 1}/${of}`;
   }
-  if (part !== 'slurm') return shard;
-  const [task = 0, first = 0, last = 0, count] = ['ID', 'MIN', 'MAX', 'COUNT'].map((name) =>
-    numberIn(`SLURM_ARRAY_TASK_${name}`, 'this is no task of a job array (sbatch --array)'),
-  );
-  if (count === parts && last - first + 1 === parts && task >= first && task <= last)
-    return `${task - first + 1}/${of}`;
-  throw new UserError(
-    `--shard ${shard} needs a job array of exactly ${of} tasks in a row, such as --array=0-${parts - 1}; this one has ${count} from ${first} to ${last}. To run some parts again, requeue their tasks (scontrol requeue JOB_TASK), or give each its part, such as --shard ${Math.min(4, parts)}/${of}`,
-  );
+  const needed =
+    part === 'k8s'
+      ? `JOB_COMPLETION_INDEX of an indexed Job of ${of} completions`
+      : `SLURM_ARRAY_TASK_ID, MIN, MAX and COUNT of a job array of exactly ${of} tasks in a row, such as --array=0-${parts - 1} (some run again by scontrol requeue)`;
+  throw new UserError(`--shard ${shard} needs ${needed}; or name the part, such as --shard 1/4`);
 }

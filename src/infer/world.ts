@@ -2,7 +2,16 @@
 
 import { isContainer, isObject, parseJson } from '../core/json.js';
 import { lastBlock, OBSERVATION_MARKER, PREDICTION_TAG, shownPrediction, withoutThought } from '../core/reply.js';
-import { ACTION_HEADING, actionHeadingAt, actionOf, earlierTurns, requestIn, withoutRequest } from '../core/turn.js';
+import {
+  ACTION_HEADING,
+  actionHeadingAt,
+  actionOf,
+  earlierTurns,
+  IN_JSON,
+  languageOf,
+  requestIn,
+  withoutRequest,
+} from '../core/turn.js';
 import type { Domain, Question, Sample } from '../core/types.js';
 import { chatOf } from './messages.js';
 
@@ -258,22 +267,14 @@ function unfenced(text: string): string {
 
 // An action as it is typed -> as it stands in a prompt: each domain has a form, and a short way to write it.
 
-/** Actions of these domains are JSON; of others than the benchmark's nobody knows what they are. */
-const IN_JSON: readonly Domain[] = ['mcp', 'search', 'terminal', 'swe', 'android'];
-/** Their actions are calls of tools, and nothing else. */
+/** Actions of these domains are calls of tools, and nothing else. */
 const CALLED: readonly Domain[] = ['mcp', 'search', 'swe'];
 /** Seconds waited after typed keys. */
 const PAUSE_S = 0.5;
 
-/** The language of the fence around an action. Android has actions that are no JSON. */
-export function languageOf(domain: Domain, action: string): string {
-  if (IN_JSON.includes(domain) && isContainer(parseJson(action))) return 'json';
-  return domain === 'os' ? 'python' : 'text';
-}
-
 /**
- * The action in its domain's form: JSON on one line is set out over lines, a bare line becomes keystrokes in a terminal and a call of
- * `bash` in SWE, and `NAME {...}` a call of that tool. What is in no such form stays as it is.
+ * The action in its domain's form: JSON on one line is set out over lines, and a bare line becomes keystrokes in a terminal and a call of
+ * `bash` in SWE. What is in no such form stays as it is.
  */
 export function actionText(domain: Domain, typed: string): string {
   const text = typed.trim();
@@ -284,33 +285,14 @@ export function actionText(domain: Domain, typed: string): string {
   }
   // A number that would be written otherwise stays as it was: 8.0, or one that JavaScript rounds.
   if (isContainer(value)) return !text.includes('\n') && squeezed(text) === JSON.stringify(value) ? shown(value) : text;
-  const name = CALL.exec(text)?.[1];
-  const input = name === undefined ? undefined : parseJson(text.slice(name.length));
-  if (isObject(input)) return shown({ name, arguments: input });
-  if (domain === 'swe' && !/^[[{]/.test(text)) return shown({ name: 'bash', arguments: { command: text } });
-  return text;
+  return domain === 'swe' && !/^[[{]/.test(text) ? shown({ name: 'bash', arguments: { command: text } }) : text;
 }
 
 /** Why a typed action is in none of its domain's forms, with the remedy; undefined where it is in one. */
 export function actionFlaw(domain: Domain, typed: string): string | undefined {
   if (!CALLED.includes(domain) || isContainer(parseJson(actionText(domain, typed)))) return undefined;
-  return `an action of the domain ${domain} is JSON, {"name": "TOOL", "arguments": {...}}, or in short TOOL {...}`;
+  return `an action of the domain ${domain} is JSON, {"name": "TOOL", "arguments": {...}}`;
 }
-
-/** Whether a typed text has begun JSON that further lines have to end. */
-export function isUnfinished(domain: Domain, typed: string): boolean {
-  const text = typed.trim();
-  if (!IN_JSON.includes(domain)) return false;
-  const from = /^(?:\{\s*(?:"|$)|\[\s*(?:\{|$))/.test(text) ? 0 : CALL.exec(text)?.[1]?.length;
-  if (from === undefined || (from > 0 && domain === 'terminal')) return false;
-  // What strings hold is taken out; one that does not end is open, too.
-  const bare = text.slice(from).replace(/"(?:[^"\\]|\\.)*"/gs, '');
-  const count = (pattern: RegExp) => bare.match(pattern)?.length ?? 0;
-  return bare.includes('"') || count(/[[{]/g) > count(/[\]}]/g);
-}
-
-/** `NAME {...}`, the short form of a tool's call. */
-const CALL = /^([A-Za-z_][\w.:/-]*)\s+(?=\{)/;
 
 /** JSON without the white space between its signs. */
 function squeezed(json: string): string {

@@ -7,7 +7,7 @@ import {
   describedTools,
   partsOfPrompt,
 } from '../benchmark/actions/agent-dialogue.js';
-import { loadAgentPrompts } from '../benchmark/prompts.js';
+import { loadPrompts } from '../benchmark/prompts.js';
 import { AGREEMENT } from '../core/equivalence.js';
 import { present } from '../core/errors.js';
 import { measured, unmeasured } from '../core/judgement.js';
@@ -42,7 +42,7 @@ export const decision: Mode<Answers> = {
   lead: AGREEMENT.predicted,
   words: { one: 'measure', many: 'measures', of: "of an agent's next actions" },
   async open({ agentFolder }) {
-    const prompts = await loadAgentPrompts(agentFolder);
+    const prompts = await loadPrompts('agent', agentFolder);
     return {
       name: 'decision',
       identity: { prompts: prompts.fingerprint.slice(0, 12), frame: AGENT_QUESTION },

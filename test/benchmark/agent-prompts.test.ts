@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readAction } from '../../src/benchmark/actions/agent-action.js';
-import { loadAgentPrompts } from '../../src/benchmark/prompts.js';
+import { loadPrompts } from '../../src/benchmark/prompts.js';
 import { temporaryFolder } from '../support/cli.js';
 
 const DOMAINS = ['mcp', 'search', 'terminal', 'swe', 'android', 'web', 'os'];
@@ -10,7 +10,7 @@ const DOMAINS = ['mcp', 'search', 'terminal', 'swe', 'android', 'web', 'os'];
 test.each(DOMAINS)(
   'the prompt of %s shows an action that reads as one, and its example stands alone',
   async (domain) => {
-    const { prompt } = await loadAgentPrompts();
+    const { prompt } = await loadPrompts('agent');
     const text = prompt(domain) ?? '';
     expect(readAction(domain, text)).toMatchObject({ text: expect.stringContaining('```') });
     expect(text.match(/^```\w+$/gm)).toHaveLength(1);
@@ -18,7 +18,7 @@ test.each(DOMAINS)(
 );
 
 test('no prompt tells an agent that its environment may be made up', async () => {
-  const { prompt } = await loadAgentPrompts();
+  const { prompt } = await loadPrompts('agent');
   for (const domain of DOMAINS) {
     expect(prompt(domain)).not.toMatch(/predict|simulat|world model|benchmark|\btrue\b|ground truth|judge|evaluat/i);
   }
@@ -29,7 +29,7 @@ test('a folder adds domains and replaces others, which makes another fingerprint
   await writeFile(join(folder, 'kitchen.txt'), 'Cook.\n');
   await writeFile(join(folder, 'web.txt'), 'Click.');
   await writeFile(join(folder, 'notes.md'), 'not a prompt');
-  const [bundled, own] = [await loadAgentPrompts(), await loadAgentPrompts(folder)];
+  const [bundled, own] = [await loadPrompts('agent'), await loadPrompts('agent', folder)];
   expect(bundled.prompt('kitchen')).toBeUndefined();
   expect([own.prompt('kitchen'), own.prompt('web')]).toEqual(['Cook.', 'Click.']);
   expect(own.prompt('os')).toBe(bundled.prompt('os'));

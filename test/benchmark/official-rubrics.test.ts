@@ -33,7 +33,6 @@ describe('an official checkout', () => {
     ['escapes', '"{S}\\n\\t\\\\"', '{S}\n\t\\'],
     ['a backslash before the line’s end', '"""\\\n{S}\\\nx"""', '{S}x'],
     ['a raw string', 'r"{S}\\n\\"\\x4"', '{S}\\n\\"\\x4'],
-    ['a prefix without meaning', 'U"{S}\\n"', '{S}\n'],
     ['doubled braces', '"{S}{{x}}"', '{S}{{x}}'],
   ];
   test.each(literals)('may write its template with %s', async (_name, literal, expected) => {
@@ -58,7 +57,6 @@ describe('an official checkout', () => {
     ['calls a function', 'JUDGE_USER_PROMPT = open("x").read()\n'],
     ['goes on behind the string', `JUDGE_USER_PROMPT = "${SLOTS}".strip()\n`],
     ['puts it in parentheses', `JUDGE_USER_PROMPT = ("${SLOTS}")\n`],
-    ['adds to it later', `JUDGE_USER_PROMPT = "${SLOTS}"\nJUDGE_USER_PROMPT += "x"\n`],
     ['formats it', `JUDGE_USER_PROMPT = f"${SLOTS}"\n`],
     ['names a character', `JUDGE_USER_PROMPT = "${SLOTS}\\N{DASH}"\n`],
     ['writes a character as a number', `JUDGE_USER_PROMPT = "${SLOTS}\\x41"\n`],
@@ -78,11 +76,6 @@ describe('an official checkout', () => {
   });
 
   test.each([
-    [
-      'judge prompts',
-      { 'eval/x.py': 'x', 'prompts/os/system_prompt.txt': 'x' },
-      /holds no <domain>\/judge_system_prompt\.txt/,
-    ],
     [
       'Python',
       { 'eval/x.py': 'x', 'prompts/os/judge_system_prompt.txt': 'x' },

@@ -1,11 +1,11 @@
 // The bundled world-model prompts: what each of them has to say, whichever environment it makes of a model.
 
 import { describe, expect, test } from 'vitest';
-import { loadWorldModelPrompts } from '../../src/benchmark/prompts.js';
+import { loadPrompts } from '../../src/benchmark/prompts.js';
 import { DOMAINS } from '../../src/core/types.js';
 import { folderOf } from '../support/folder.js';
 
-const prompts = await loadWorldModelPrompts();
+const prompts = await loadPrompts('world-model');
 
 /** What a world that is acted in for many turns has to be told, each as words that stand in the text. */
 const RULES = {
@@ -44,7 +44,7 @@ test('there is a bundled prompt for each of the seven, and for no other', () => 
 
 test('a folder of prompts adds to the bundled ones and replaces them, white space at their ends left out', async () => {
   const folder = await folderOf({ 'kitchen.txt': '\nYou are a kitchen.\n\n', 'web.txt': 'Mine.' });
-  const both = await loadWorldModelPrompts(folder);
+  const both = await loadPrompts('world-model', folder);
   expect(both.domains).toEqual([...DOMAINS, 'kitchen'].sort());
   expect([both.prompt('kitchen'), both.prompt('web'), both.prompt('os')]).toEqual([
     'You are a kitchen.',

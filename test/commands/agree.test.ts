@@ -153,7 +153,7 @@ describe('ratings that do not count', () => {
     const { code, stdout, stderr } = await agree('ann.jsonl');
     expect({ code, stdout }).toEqual({ code: EXIT.badData, stdout: '' });
     expect(stderr).toBe(
-      'awb: ann.jsonl:4: "format" is 7, and a rating is a whole number of 1 to 5; mend the line or take it out\n',
+      'awb: ann.jsonl:4: "format": Too big: expected number to be <=5; mend the line or take it out\n',
     );
   });
 });

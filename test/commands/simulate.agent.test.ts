@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { loadWorldModelPrompts } from '../../src/benchmark/prompts.js';
+import { loadPrompts } from '../../src/benchmark/prompts.js';
 import { awb } from '../support/cli.js';
 import { type Players, shows, startPlayers, typedIn, types } from '../support/episodes.js';
 import { folderOf } from '../support/folder.js';
@@ -44,7 +44,7 @@ describe('an episode', () => {
     expect(stdout).toContain('steps: 2, 2.0 an episode');
     const [row, ...others] = await rows();
     expect(others).toEqual([]);
-    const system = (await loadWorldModelPrompts()).prompt('terminal');
+    const system = (await loadPrompts('world-model')).prompt('terminal');
     const action = (turn: number) =>
       `**Action:**\n\`\`\`json\n[\n  {\n    "keystrokes": "step ${turn}\\n",\n    "duration": 0.5\n  }\n]\n\`\`\``;
     expect(row).toMatchObject({

@@ -69,7 +69,7 @@ describe('differences', () => {
     ['a line added', 'a\nc', 'a\nb\nc', [1, ['+', 1], 1]],
     ['a line removed', 'a\nb\nc', 'a\nc', [1, ['-', 1], 1]],
     ['a word changed', 'total 20 files', 'total 24 files', [['~', [6, 8], [6, 8]]]],
-    ['two words in a row changed', 'one two three four', 'one x y four', [['~', [4, 13], [4, 7]]]],
+    ['two words in a row changed', 'one two three four', 'one x y four', [['~', [4, 7, 8, 13], [4, 5, 6, 7]]]],
     ['white space at the end', 'a b', 'a b  ', [['~', [], [3, 5]]]],
     ['a line end of another system', 'a b', 'a b\r', [['~', [], [3, 4]]]],
     ['another indentation', '  - item', '    - item', [['~', [0, 2], [0, 4]]]],
@@ -89,14 +89,13 @@ describe('differences', () => {
       [1, ['+', 1], ['~', [5, 7], [5, 7]], ['+', 1], 1],
     ],
     [
-      'a listing whose first line is missing',
-      'rw 10 May 1 a.txt\nrw 20 May 2 b.txt\nrw 30 May 3 c.txt\nrw 40 May 4 d.txt',
-      'rw 20 May 7 b.txt\nrw 30 May 8 c.txt\nrw 40 May 9 d.txt',
+      'changed lines of which the last is missing',
+      'rw 20 May 2 b.txt\nrw 30 May 3 c.txt\nrw 40 May 4 d.txt',
+      'rw 20 May 7 b.txt\nrw 30 May 8 c.txt',
       [
+        ['~', [10, 11], [10, 11]],
+        ['~', [10, 11], [10, 11]],
         ['-', 1],
-        ['~', [10, 11], [10, 11]],
-        ['~', [10, 11], [10, 11]],
-        ['~', [10, 11], [10, 11]],
       ],
     ],
     [

@@ -14,19 +14,27 @@ describe('a checklist', () => {
 
   test.each<[string, unknown, string]>([
     ['absent', undefined, 'the verdict holds no "facts"'],
-    ['null', null, '"facts" is not a list'],
-    ['an object', { claim: 'c' }, '"facts" is not a list'],
+    ['null', null, '"facts": Invalid input: expected array'],
+    ['an object', { claim: 'c' }, '"facts": Invalid input: expected array'],
     ['too long', Array.from({ length: 13 }, () => fact()), '"facts" has more than 12 facts'],
-    ['a list of texts', ['c'], 'fact 1 is not an object of claim, kind, met and quote'],
-    ['one with an empty claim', [fact({ claim: '' })], 'fact 1 has no claim of 1 to 200 characters'],
-    ['one with a long claim', [fact(), fact({ claim: 'x'.repeat(201) })], 'fact 2 has no claim of 1 to 200'],
-    ['one without a claim', [fact({ claim: undefined })], 'fact 1 has no claim'],
-    ['one of another kind', [fact({ kind: 'Determined' })], 'fact 1 is none of determined, told, runtime, plausible'],
-    ['one whose kind is a member of all objects', [fact({ kind: 'toString' })], 'fact 1 is none of'],
-    ['one that is met by a word', [fact({ met: 'true' })], 'fact 1 does not say whether it was met'],
-    ['one with a quote that is a number', [fact({ quote: 3 })], 'fact 1 has a quote that is not a text'],
-    ['one with a long quote', [fact({ quote: 'x'.repeat(201) })], 'fact 1 has a quote that is not a text of up to 200'],
-    ['one with a further member', [fact({ why: 'w' })], 'fact 1 is not an object of claim, kind, met and quote alone'],
+    ['a list of texts', ['c'], '"facts.0": Invalid input: expected object'],
+    ['one with an empty claim', [fact({ claim: '' })], '"facts.0.claim": Too small'],
+    [
+      'one with a long claim',
+      [fact(), fact({ claim: 'x'.repeat(201) })],
+      '"facts.1.claim": longer than 200 characters',
+    ],
+    ['one without a claim', [fact({ claim: undefined })], '"facts.0.claim": Invalid input'],
+    [
+      'one of another kind',
+      [fact({ kind: 'Determined' })],
+      '"facts.0.kind": Invalid option: expected one of "determined"',
+    ],
+    ['one whose kind is a member of all objects', [fact({ kind: 'toString' })], '"facts.0.kind": Invalid option'],
+    ['one that is met by a word', [fact({ met: 'true' })], '"facts.0.met": Invalid input: expected boolean'],
+    ['one with a quote that is a number', [fact({ quote: 3 })], '"facts.0.quote": Invalid input: expected string'],
+    ['one with a long quote', [fact({ quote: 'x'.repeat(201) })], '"facts.0.quote": longer than 200 characters'],
+    ['one with a further member', [fact({ why: 'w' })], '"facts.0": Unrecognized key: "why"'],
   ])('that is %s is none, and the reason says so', (_, value, reason) => {
     expect(readFacts(value)).toContain(reason);
   });

@@ -66,7 +66,7 @@ describe('which judgement a row holds', () => {
   });
 
   it.each([1e20, Number.POSITIVE_INFINITY])('is never the one with the number %d', (index) => {
-    expect(() => judgedIdIn({ awb: { ...ID, judge: { index } } })).toThrow(RangeError);
+    expect(judgedIdIn({ awb: { ...ID, judge: { index } } })?.index).toBe(0);
     expect(judgementIndexIn({ judge: { index } })).toBe(0);
   });
 });
@@ -88,22 +88,12 @@ describe('a row', () => {
     expect(row).toEqual({ ...ID, domain: 'web', turnIdx: 1, total: 1, ratings: { format: 1 }, flags: [], failed: 0 });
   });
 
-  it.each([
-    ['total_score', 1e7, '"total_score" cannot be 10000000, which is beyond 1000000'],
-    ['turn_idx', Number.POSITIVE_INFINITY, '"turn_idx" cannot be Infinity, which is beyond 9007199254740991'],
-    ['turn_idx', 2 ** 53, '"turn_idx" cannot be 9007199254740992, which is beyond 9007199254740991'],
-  ])('whose %s is %d is refused', (key, value, message) => {
-    expect(() => readJudgedRow({ [key]: value }, ID, 'web')).toThrow(new RangeError(message));
-  });
-
   it.each([1e7, -1e99])('may have the measure %d, since ranges can be open', (bits) => {
     expect(readJudgedRow({ awb: { measures: { bits } } }, ID, 'web').measures).toEqual({ bits });
   });
 
-  it.each([Number.NEGATIVE_INFINITY, 1e101])('with the measure %d is refused', (bits) => {
-    expect(() => readJudgedRow({ awb: { measures: { bits } } }, ID, 'web')).toThrow(
-      /"bits" cannot be .* beyond 1e\+100/,
-    );
+  it.each([Number.NEGATIVE_INFINITY, 1e101])('does not have the measure %d', (bits) => {
+    expect(readJudgedRow({ awb: { measures: { bits } } }, ID, 'web').measures).toBeUndefined();
   });
 
   it.each([

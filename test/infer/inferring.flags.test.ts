@@ -36,7 +36,6 @@ describe('repetition', () => {
     ['a sentence without end', 'I will now check. '.repeat(200)],
     ['a loop cut inside its unit', `start ${'The quick brown fox. '.repeat(300)}The qu`],
     ['a paragraph of hundreds of letters', paragraph.repeat(8)],
-    ['the same line dozens of times, then a recovery', `a\n${'Waiting...\n'.repeat(48)}done`],
     ['a loop in front of the closing tag', tagged('ok '.repeat(1000))],
     ['a loop in thinking', `<think>${'wait, '.repeat(1000)}`],
     ['a loop in Chinese', '继续等待'.repeat(600)],

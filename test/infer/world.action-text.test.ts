@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { actionFlaw, actionText, isUnfinished, languageOf } from '../../src/infer/world.js';
+import { languageOf } from '../../src/core/turn.js';
+import { actionFlaw, actionText } from '../../src/infer/world.js';
 
 describe('a typed action', () => {
   test('becomes keystrokes with Enter in a terminal, its leading white space kept', () => {
@@ -21,11 +22,7 @@ describe('a typed action', () => {
     expect(actionText('mcp', '{"name": "get", "arguments": {"share": 8.0}}')).toContain('8.0');
   });
 
-  test('may name a tool before its arguments, and in SWE be a shell line', () => {
-    expect(JSON.parse(actionText('search', 'web_search {"query": "a b"}'))).toEqual({
-      name: 'web_search',
-      arguments: { query: 'a b' },
-    });
+  test('may in SWE be a shell line', () => {
     expect(JSON.parse(actionText('swe', 'git log | head'))).toEqual({
       name: 'bash',
       arguments: { command: 'git log | head' },
@@ -46,16 +43,5 @@ describe('a typed action', () => {
     expect(languageOf('android', '{"action_type": "wait"}')).toBe('json');
     expect(languageOf('android', 'set_text <input id=2>')).toBe('text');
     expect(languageOf('toString', 'x')).toBe('text');
-  });
-
-  test('goes on over lines as long as its JSON is open', () => {
-    expect(isUnfinished('mcp', '{"name": "a",')).toBe(true);
-    expect(isUnfinished('mcp', '{"name": "a}')).toBe(true);
-    expect(isUnfinished('mcp', '{"name": "a"}')).toBe(false);
-    expect(isUnfinished('mcp', 'get {"a": [')).toBe(true);
-    expect(isUnfinished('terminal', '[')).toBe(true);
-    expect(isUnfinished('terminal', '{ echo a; ls')).toBe(false);
-    expect(isUnfinished('terminal', 'awk {"print')).toBe(false);
-    expect(isUnfinished('web', "fill('1', '{')")).toBe(false);
   });
 });

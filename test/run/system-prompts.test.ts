@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { loadWorldModelPrompts } from '../../src/benchmark/prompts.js';
+import { loadPrompts } from '../../src/benchmark/prompts.js';
 import { openSystemPrompts } from '../../src/infer/messages.js';
 import { folderOf } from '../support/folder.js';
 import { ioIn } from '../support/io.js';
@@ -28,14 +28,14 @@ describe('--system-prompt', () => {
   });
 
   test('bundled is the text of the domain alone, by its fingerprint', async () => {
-    const bundled = await loadWorldModelPrompts();
+    const bundled = await loadPrompts('world-model');
     const prompts = await opened('bundled');
     expect(prompts.of(row)).toBe(bundled.prompt('web'));
     expect(prompts.identity).toBe(`bundled ${bundled.fingerprint}`);
   });
 
   test("bundled+row puts a blank line between the bundled text and the row's own, and none where the row has none", async () => {
-    const { fingerprint, prompt } = await loadWorldModelPrompts();
+    const { fingerprint, prompt } = await loadPrompts('world-model');
     const prompts = await opened('bundled+row');
     expect(prompts.of(row)).toBe(`${prompt('web')}\n\n${row.systemPrompt}`);
     expect(prompts.of({ ...row, systemPrompt: '' })).toBe(prompt('web'));
@@ -51,7 +51,7 @@ describe('--system-prompt', () => {
   });
 
   test.each([
-    ['bundeld', {}, 2, 'neither row, bundled, bundled+row nor a file (did you mean bundled?)'],
+    ['bundeld', {}, 2, 'neither row, bundled, bundled+row nor a file'],
     ['prompts/none.txt', {}, 66, 'there is no '],
     ['a.txt', { 'a.txt': ' \n' }, 65, 'a.txt is empty'],
     ['a.txt', { 'a.txt': Uint8Array.of(0xff, 0xfe, 0x41) }, 65, 'a.txt is not UTF-8'],
@@ -68,7 +68,7 @@ describe('--domain-prompts', () => {
   const files = { 'own/kitchen.txt': 'You are a kitchen.\n', 'own/web.txt': 'You are my web.', 'own/notes.md': 'x' };
 
   test('adds domains, replaces bundled ones, leaves the others, and is in the identity', async () => {
-    const bundled = await loadWorldModelPrompts();
+    const bundled = await loadPrompts('world-model');
     const prompts = await opened('bundled', { files, domainPrompts: 'own' });
     const of = (domain: string) => prompts.of({ ...row, domain });
     expect(['kitchen', 'web', 'os'].map(of)).toEqual(['You are a kitchen.', 'You are my web.', bundled.prompt('os')]);

@@ -1,7 +1,7 @@
 // Under which system prompt a world starts: with a row and without one, bundled, from a folder, or from a file.
 
 import { afterEach, describe, expect, test } from 'vitest';
-import { loadWorldModelPrompts } from '../../src/benchmark/prompts.js';
+import { loadPrompts } from '../../src/benchmark/prompts.js';
 import { DOMAINS } from '../../src/core/types.js';
 import { actionPrompt, freshWorld } from '../../src/infer/world.js';
 import { openStarts, type Starts } from '../../src/simulate/simulation.js';
@@ -9,7 +9,7 @@ import { folderOf } from '../support/folder.js';
 import { ioIn } from '../support/io.js';
 import { rowText } from '../support/rows.js';
 
-const bundled = await loadWorldModelPrompts();
+const bundled = await loadPrompts('world-model');
 
 const open: Starts[] = [];
 afterEach(() => Promise.all(open.splice(0).map((starts) => starts.close())));

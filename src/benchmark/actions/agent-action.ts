@@ -1,8 +1,17 @@
 // An agent's next action: read out of its reply, and compared with another one. What counts as the same is a rule for each domain.
 
 import { chrf } from '../../core/chrf.js';
-import { canonicalJson, isObject, type JsonObject, nestsBeyond, parseObject } from '../../core/json.js';
+import {
+  asObject,
+  canonicalJson,
+  isObject,
+  isText,
+  type JsonObject,
+  nestsBeyond,
+  parseObject,
+} from '../../core/json.js';
 import { PYTHON_SPACE, pythonStrip, withoutThinking } from '../../core/reply.js';
+import { languageOf } from '../../core/turn.js';
 import type { Domain } from '../../core/types.js';
 import {
   browserScript,
@@ -39,48 +48,34 @@ const LONGEST = 200_000;
 /** JSON within JSON is read so deep. */
 const DEEPEST = 64;
 
-/** How the actions of a domain are written: the word behind the fence, and how they are read. */
-interface Form {
-  readonly label: string;
-  read(body: string): AgentAction | NoAction;
-}
+const readTool = (body: string) =>
+  fromJson(body, (value) => {
+    const tool = calledTool(value, DEEPEST);
+    return 'flaw' in tool ? tool : { form: 'tool', tool };
+  });
 
-const TOOLS: Form = {
-  label: 'json',
-  read: (body) =>
-    fromJson(body, (value) => {
-      const tool = calledTool(value, DEEPEST);
-      return 'flaw' in tool ? tool : { form: 'tool', tool };
-    }),
-};
-
-const FORMS: Readonly<Record<string, Form>> = {
-  mcp: TOOLS,
-  search: TOOLS,
-  swe: TOOLS,
-  terminal: {
-    label: 'json',
-    read: (body) => fromJson(body, typedKeys),
-  },
-  android: {
-    label: 'text',
-    read(body) {
+/** How the actions of a domain are read. */
+const READERS = new Map<Domain, (body: string) => AgentAction | NoAction>([
+  ['mcp', readTool],
+  ['search', readTool],
+  ['swe', readTool],
+  ['terminal', (body) => fromJson(body, typedKeys)],
+  [
+    'android',
+    (body) => {
       const gesture = nestsBeyond(body, DEEPEST) ? undefined : phoneGesture(body);
       return gesture === undefined ? { flaw: 'the action is in no notation of a phone' } : { form: 'gesture', gesture };
     },
-  },
-  web: { label: 'text', read: (body) => scripted(browserScript(body), 'the action is no call') },
-  os: { label: 'python', read: (body) => scripted(desktopScript(body)) },
-};
+  ],
+  ['web', (body) => scripted(browserScript(body), 'the action is no call')],
+  ['os', (body) => scripted(desktopScript(body))],
+]);
 
-/** A domain that is none of the seven: its actions are compared as JSON calls where they are such, else word by word. */
-const ANY: Form = {
-  label: 'text',
-  read(body) {
-    const tool = TOOLS.read(body);
-    return 'flaw' in tool ? { form: 'text', squeezed: body.replace(/\s+/g, ' ') } : tool;
-  },
-};
+/** Of a domain that is none of the seven: compared as JSON calls where they are such, else word by word. */
+function readAny(body: string): AgentAction {
+  const tool = readTool(body);
+  return 'flaw' in tool ? { form: 'text', squeezed: body.replace(/\s+/g, ' ') } : tool;
+}
 
 /**
  * The action in an agent's reply: in its last closed fence outside of thinking, or the whole reply where it has none and is an action.
@@ -90,15 +85,12 @@ export function readAction(domain: Domain, reply: string): ReadAction | NoAction
   const text = pythonStrip(withoutThinking(reply));
   const fenced = lastFence(text);
   const body = pythonStrip(fenced ?? text);
-  if (body === '') return { flaw: fenced === undefined ? 'the reply is empty' : 'the fence in the reply is empty' };
+  if (body === '') return { flaw: 'the reply is empty' };
   if (body.length > LONGEST) return { flaw: `the action is longer than ${LONGEST} characters` };
-  const form = (Object.hasOwn(FORMS, domain) ? FORMS[domain] : undefined) ?? ANY;
-  const action = form.read(body);
+  const action = (READERS.get(domain) ?? readAny)(body);
   if ('flaw' in action) return fenced === undefined ? { flaw: `no fence, and ${action.flaw}` } : action;
   if (fenced === undefined && !isPlain(action)) return { flaw: 'no fence with an action in the reply' };
-  // Phones have JSON among their notations.
-  const label = form.label === 'text' && body.startsWith('{') ? 'json' : form.label;
-  return { text: `\`\`\`${label}\n${body}\n\`\`\``, action };
+  return { text: `\`\`\`${languageOf(domain, body)}\n${body}\n\`\`\``, action };
 }
 
 /** Whether two actions of a domain are the same. Which of them comes first does not matter. */
@@ -145,15 +137,10 @@ function isPlain(action: AgentAction): boolean {
 
 /** What is typed into a terminal: JSON with keystrokes; one entry may stand without its list. How long is waited in between does not matter. */
 function typedKeys(value: unknown): AgentAction | NoAction {
-  const items = Array.isArray(value) ? value : [value];
-  const entries: string[] = [];
-  for (const item of items) {
-    if (!isObject(item) || typeof item.keystrokes !== 'string') {
-      return { flaw: 'the action is no JSON array of objects with "keystrokes"' };
-    }
-    entries.push(item.keystrokes);
+  const entries = [value].flat().map((item: unknown) => asObject(item).keystrokes);
+  if (entries.length === 0 || !entries.every(isText)) {
+    return { flaw: 'the action is no JSON array of objects with "keystrokes"' };
   }
-  if (entries.length === 0) return { flaw: 'the action types nothing: its array is empty' };
   return { form: 'keys', squeezed: squeezedKeys(entries) };
 }
 
@@ -206,12 +193,12 @@ export interface CalledTool {
 
 /** The call that a value is, or what keeps it from being one. @param deepest how deep arguments that are a text of JSON may nest */
 export function calledTool(value: unknown, deepest: number): CalledTool | NoAction {
-  if (!isObject(value)) return { flaw: 'the action is no JSON object' };
-  const { name, arguments: given = {} } = value;
-  if (typeof name !== 'string' || name === '') return { flaw: 'the action has no "name" of a tool' };
-  if (typeof given === 'string' && nestsBeyond(given, deepest)) return { flaw: 'the "arguments" nest too deep' };
-  const called = typeof given === 'string' ? parseObject(given) : given;
-  return isObject(called) ? { name, arguments: called } : { flaw: 'the "arguments" of the action are no JSON object' };
+  const { name, arguments: given = {} } = asObject(value);
+  const isDeep = typeof given === 'string' && nestsBeyond(given, deepest);
+  const called = typeof given === 'string' && !isDeep ? parseObject(given) : given;
+  return typeof name === 'string' && name !== '' && isObject(called)
+    ? { name, arguments: called }
+    : { flaw: 'the action is no JSON object with the "name" of a tool and "arguments"' };
 }
 
 /** Arguments that hold free text: what is searched for, and what is written. */

@@ -46,6 +46,7 @@ const DESKTOP = signatures([
   'scroll hscroll: clicks x y',
   'write: message interval',
   'press: keys presses interval',
+  'hotkey: keys',
   'keyDown keyUp: key',
   'mouseDown mouseUp: x y button',
 ]);
@@ -86,31 +87,25 @@ function only(value: unknown): unknown {
   return Array.isArray(value) && value.length === 1 ? value[0] : value;
 }
 
-/** Calls that are others with an argument more. */
-const CLICKS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
-  doubleClick: { clicks: 2 },
-  tripleClick: { clicks: 3 },
-  rightClick: { button: 'right' },
-  middleClick: { button: 'middle' },
-  leftClick: {},
-};
+/** Calls that are others, with an argument more or without. */
+const ALIASES = new Map<string, readonly [name: string, more?: Readonly<Record<string, unknown>>]>([
+  ['typewrite', ['write']],
+  ['leftClick', ['click']],
+  ['doubleClick', ['click', { clicks: 2 }]],
+  ['tripleClick', ['click', { clicks: 3 }]],
+  ['rightClick', ['click', { button: 'right' }]],
+  ['middleClick', ['click', { button: 'middle' }]],
+]);
 const MOST_PRESSES = 20;
 
 function desktopGestures(call: PythonCall): Gesture[] {
-  const name = call.name.replace(/^(?:pyautogui|pag|pg)\./, '');
-  if (name === 'sleep' || name === 'time.sleep') return [];
-  if (name === 'typewrite') return desktopGestures({ ...call, name: 'write' });
-  const more = Object.hasOwn(CLICKS, name) ? CLICKS[name] : undefined;
-  if (more !== undefined) {
-    const [x, y] = call.positional;
-    const places = [x, y].filter((place) => place !== undefined);
-    return desktopGestures({ name: 'click', positional: places, named: { ...call.named, ...more } });
-  }
-  if (name === 'hotkey') return [gestureOf(name, { keys: call.positional.flat() })];
-  // A place may be given as a pair.
-  const [first, ...others] = call.positional;
-  const positional = Array.isArray(first) && name !== 'press' ? [...first, ...others] : call.positional;
-  const gesture = called({ ...call, name, positional }, DESKTOP);
+  const plain = call.name.replace(/^(?:pyautogui|pag|pg)\./, '');
+  if (plain === 'sleep' || plain === 'time.sleep') return [];
+  const [name, more] = ALIASES.get(plain) ?? [plain];
+  // A place may be given as a pair, and keys as a list.
+  const flat = call.positional.flat();
+  const positional = name === 'hotkey' ? [flat] : name === 'press' ? call.positional : flat;
+  const gesture = called({ name, positional, named: { ...call.named, ...more } }, DESKTOP);
   return name === 'press' ? presses(gesture) : [gesture];
 }
 
@@ -200,13 +195,7 @@ function readCall([name = '', open, ...pieces]: readonly string[]): PythonCall |
   return { name, positional, named };
 }
 
-const WORDS: Readonly<Record<string, string>> = {
-  True: 'true',
-  False: 'false',
-  None: 'null',
-  true: 'true',
-  false: 'false',
-};
+const WORDS: Readonly<Record<string, string>> = { True: 'true', False: 'false', None: 'null' };
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\n': '' };
 
 /** The value of a literal, read as the JSON that says the same; undefined where the pieces are none. */

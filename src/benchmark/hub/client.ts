@@ -7,7 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import * as z from 'zod';
 import { codeOf, EXIT, inputMissing, interruption, messageOf, UserError, unavailable } from '../../core/errors.js';
 import { asObject, isInteger, isObject, parseJson } from '../../core/json.js';
-import { printable } from '../../core/printable.js';
+import { bytesText, printable } from '../../core/printable.js';
 import { proxiedDownloads } from '../../model/http/wire.js';
 
 export interface HubOptions {
@@ -20,9 +20,6 @@ export interface HubOptions {
   readonly retryDelayMs?: number;
 }
 
-/** Silence after which a connection is taken for dead. */
-export const STALL_MS = 60_000;
-
 const HUB = 'https://huggingface.co';
 /** Tries in a row that bring nothing. */
 const MOST_TRIES = 5;
@@ -30,11 +27,8 @@ const MOST_WAIT_MS = 30_000;
 /** No connection at all: a further try would not change it soon, and the user waits. */
 const UNREACHABLE = ['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH'];
 
-/** What differs between kinds of repositories: paths on the hub, and words. */
-const KINDS = {
-  model: { files: '', byHand: 'give --model the path of a file downloaded elsewhere' },
-  dataset: { files: 'datasets/', byHand: 'put files downloaded elsewhere into the folder' },
-} as const;
+/** Where the files of each kind of repository begin on the hub. */
+const KINDS = { model: '', dataset: 'datasets/' } as const;
 
 export interface RepositoryName {
   readonly kind: keyof typeof KINDS;
@@ -46,8 +40,6 @@ export interface RepositoryName {
 
 /** `path` is below the repository, with slashes. */
 export type RepositoryFile = Omit<SourceFile, 'name'>;
-
-const MOST_PAGES = 50;
 
 export type Repository = ReturnType<typeof openRepository>;
 
@@ -91,31 +83,28 @@ export function openRepository(
     const way = `${hub.host}${proxy === undefined ? '' : ` (through the proxy of ${proxy})`}`;
     const why = systemCode(error) || messageOf((error instanceof Error && error.cause) || error);
     return unavailable(
-      `${way} cannot be reached (${why}); run the same command again to continue, name a mirror in HF_ENDPOINT, or ${KINDS[kind].byHand}`,
+      `${way} cannot be reached (${why}); run the same command again to continue, name a mirror in HF_ENDPOINT, or bring the files by other means`,
     );
   }
 
   /** Throws a UserError where no further try would help, any other error where one might. */
-  async function get(url: string, headers: Readonly<Record<string, string>>, ends: AbortSignal): Promise<Response> {
+  async function get(url: string, headers: Readonly<Record<string, string>>): Promise<Response> {
     const address = new URL(url);
     // To the hub's own host alone: fetch takes it to no other one, wherever a redirect leads.
     const isHub = address.origin === hub.origin;
     const authorization = token !== '' && isHub ? { authorization: `Bearer ${token}` } : {};
     const response = await downloads.fetch(address, {
       headers: { 'accept-encoding': 'identity', ...headers, ...authorization },
-      signal: ends,
+      signal,
     });
     if (response.ok) return response;
     await response.body?.cancel();
     throw refusal(response.status, hub.host, name);
   }
 
-  /** The JSON that the hub answers with, undefined for an answer that is not JSON, and where it goes on. */
-  function json(url: string): Promise<{ readonly json: unknown; readonly link: string | null }> {
-    return retry(async () => {
-      const response = await get(url, {}, AbortSignal.any([signal, AbortSignal.timeout(STALL_MS)]));
-      return { json: await response.json().catch(() => undefined), link: response.headers.get('link') };
-    });
+  /** The JSON that the hub answers with, undefined for an answer that is not JSON. */
+  function json(url: string): Promise<unknown> {
+    return retry(async () => (await get(url, {})).json().catch(() => undefined));
   }
 
   return {
@@ -127,32 +116,23 @@ export function openRepository(
 
     /** The commit that the revision is now, in 40 hex digits. Throws as `listFiles`. */
     async findCommit(): Promise<string> {
-      const { sha } = asObject((await json(api('revision'))).json);
+      const { sha } = asObject(await json(api('revision')));
       if (typeof sha !== 'string' || !GIT_OID.test(sha)) throw noHub();
       return sha;
     },
 
-    /** All files of the revision. Throws a UserError: 66 no such repository, 77 access denied, 69 hub out of reach, 130 or 143 interrupted. */
+    /** The files of the revision, as many as the hub lists at once. Throws a UserError: 66 no such repository, 77 access denied, 69 hub out of reach, 130 or 143 interrupted. */
     async listFiles(): Promise<RepositoryFile[]> {
-      const files: RepositoryFile[] = [];
-      let next: string | undefined = `${api('tree')}?recursive=true`;
-      for (let page = 0; next !== undefined && page < MOST_PAGES; page++) {
-        const url: string = next;
-        const { json: entries, link } = await json(url);
-        if (!Array.isArray(entries)) throw noHub();
-        files.push(...entries.flatMap((entry) => fileOf(entry) ?? []));
-        // As in RFC 8288.
-        const target = /<([^>]+)>\s*;\s*rel="?next"?/i.exec(link ?? '')?.[1];
-        next = target && new URL(target, url).href;
-      }
-      return files;
+      const entries = await json(`${api('tree')}?recursive=true`);
+      if (!Array.isArray(entries)) throw noHub();
+      return entries.flatMap((entry) => fileOf(entry) ?? []);
     },
 
     /** Asks for a file's bytes from one position on, in one try; `retry` makes further ones. */
-    open(path: string, from: number, ends: AbortSignal): Promise<Response> {
+    open(path: string, from: number): Promise<Response> {
       const range = from === 0 ? {} : { range: `bytes=${from}-` };
       const escaped = [revision, ...path.split('/')].map(encodeURIComponent).join('/');
-      return get(`${endpoint}/${KINDS[kind].files}${repository}/resolve/${escaped}`, range, ends);
+      return get(`${endpoint}/${KINDS[kind]}${repository}/resolve/${escaped}`, range);
     },
   };
 }
@@ -232,22 +212,15 @@ export interface TransferProgress {
   readonly totalBytes: number;
 }
 
-/** Powers of ten, as the hub's pages have it; of a part in the unit of the whole, so fine that a download is seen to move. */
-export function sizeText(bytes: number, whole?: number): string {
-  if (whole === undefined && bytes < 1e5) return `${(bytes / 1e3).toFixed(1)} kB`;
-  if ((whole ?? bytes) < 1e9) return `${(bytes / 1e6).toFixed(1)} MB`;
-  return `${(bytes / 1e9).toFixed(whole === undefined ? 1 : 2)} GB`;
-}
-
 /** `downloading hf:user/repo/model.gguf: 22.13 GB to /home/you/.cache/agentworldbench`. */
 export function downloadText(download: { readonly name: string; readonly bytes: number }, directory: string): string {
   const { name, bytes } = download;
-  return `downloading ${printable(name)}: ${sizeText(bytes, bytes)} to ${printable(directory)}`;
+  return `downloading ${printable(name)}: ${bytesText(bytes)} to ${printable(directory)}`;
 }
 
 /** `downloading model.gguf: 1.20 GB of 22.13 GB`. */
 export function progressText({ step, file, bytes, totalBytes }: TransferProgress): string {
-  return `${step} ${printable(file)}: ${sizeText(bytes, totalBytes)} of ${sizeText(totalBytes, totalBytes)}`;
+  return `${step} ${printable(file)}: ${bytesText(bytes, totalBytes)} of ${bytesText(totalBytes)}`;
 }
 
 // What was fetched into a folder: kept beside the files, so that they can be checked without the hub.
@@ -291,19 +264,16 @@ const RECORD = z.object({
   /** As it was named, such as main. */
   revision: z.string(),
   commit: z.string().regex(GIT_OID),
-  /** False while files come; the list then also has those of an earlier commit, which may still stand there. */
+  /** False while files come. */
   complete: z.boolean(),
   files: z.array(FILE).readonly(),
 });
 export type SourceRecord = Readonly<z.output<typeof RECORD>>;
 
-/** The record in a folder; undefined where there is none, or `damaged` where it cannot be understood. */
-export async function readSourceRecord(folder: string): Promise<SourceRecord | 'damaged' | undefined> {
-  try {
-    return RECORD.safeParse(parseJson(await readFile(join(folder, SOURCE_RECORD), 'utf8'))).data ?? 'damaged';
-  } catch (error) {
-    return ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '') ? undefined : 'damaged';
-  }
+/** The record in a folder; undefined where there is none that can be read: whoever fetches makes it anew. */
+export async function readSourceRecord(folder: string): Promise<SourceRecord | undefined> {
+  const text = await readFile(join(folder, SOURCE_RECORD), 'utf8').catch(() => '');
+  return RECORD.safeParse(parseJson(text)).data;
 }
 
 /** The record as the file holds it. */

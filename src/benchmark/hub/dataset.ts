@@ -1,8 +1,8 @@
 // A dataset of a hub brought into a folder: one commit of it, every file checked, and nothing of the user's written over.
 
-import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, rename, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { badData, cannotCreate, codeOf, inputMissing } from '../../core/errors.js';
+import { badData, cannotCreate, codeOf, inputMissing, type UserError } from '../../core/errors.js';
 import { groupBy } from '../../core/groups.js';
 import { printable } from '../../core/printable.js';
 import { replaceFile } from '../../disk/files.js';
@@ -28,7 +28,7 @@ export interface DatasetOptions extends HubOptions {
   readonly revision: string;
   /** Absolute; made where it is missing. */
   readonly folder: string;
-  /** Files that are there, differ and were not fetched give way, and are kept aside. Otherwise they are refused. */
+  /** Rows that are there and not of the commit give way, and are kept aside. Otherwise files of its names are refused. */
   readonly replace: boolean;
   /** Told what will be downloaded before it is, and where what gives way was put. */
   readonly beforeDownload?: (what: { files: number; bytes: number; aside: string | undefined }) => void;
@@ -36,19 +36,8 @@ export interface DatasetOptions extends HubOptions {
   readonly now: () => Date;
 }
 
-/** What became of a file, or will: `unchanged` stood there already, `removed` is no longer of the dataset, `left` was never ours. */
-export type FileState = 'fetched' | 'unchanged' | 'updated' | 'repaired' | 'replaced' | 'removed' | 'left';
-/** Files in these states come over the network; the others stand there. */
-const COMES: readonly FileState[] = ['fetched', 'updated', 'repaired', 'replaced'];
-/** What stands in the place of these may be somebody's work. */
-const GIVES_WAY: readonly FileState[] = ['repaired', 'replaced', 'removed'];
-
-/** A file and what stands in its place; `sha256` of that, where something does. */
-interface Placed {
-  readonly file: SourceFile;
-  readonly state: FileState;
-  readonly sha256?: string | undefined;
-}
+/** What became of a file: `unchanged` stood there already, and what `replaced` one with other content is kept aside. */
+export type FileState = 'fetched' | 'unchanged' | 'replaced';
 
 /**
  * Fetches one commit of a dataset. What is there already and right is kept, so that a second call downloads nothing; where the commit is
@@ -60,61 +49,53 @@ export async function fetchDataset(options: DatasetOptions) {
   const { repository, revision, folder, replace, beforeDownload, onProgress, now } = options;
   const named = openRepository({ kind: 'dataset', repository, revision }, options);
   return withFolder(named, folder, async () => {
-    const found = await readSourceRecord(folder);
-    const before = typeof found === 'object' && found.repository === repository ? found : undefined;
-    const earlier = before?.files ?? [];
+    const before = await readSourceRecord(folder);
     const commit = GIT_OID.test(revision) ? revision : await named.findCommit();
     const hub = openRepository({ ...named.name, revision: commit }, options);
-    const isKnown = before?.complete && before.commit === commit;
-    const listed = isKnown ? earlier : chooseFiles(await hub.listFiles(), repository);
+    const isKnown = before?.complete && before.repository === repository && before.commit === commit;
+    const listed = isKnown ? before.files : chooseFiles(await hub.listFiles(), repository);
     const totalBytes = bytesOf(listed);
     let bytes = 0;
-    const places: Placed[] = [];
+    const places: { file: SourceFile; state: FileState; sha256: string | undefined }[] = [];
     for (const file of listed) {
       const found = await digestAt(join(folder, file.name), hub.signal, (read) => {
         bytes += read;
         onProgress?.({ file: printable(file.name), step: 'checking', bytes, totalBytes });
       });
-      places.push({ file, state: stateOf(file, found, earlier, replace), sha256: found?.sha256 });
+      const state = found === undefined ? 'fetched' : isSame(found, file) ? 'unchanged' : 'replaced';
+      places.push({ file, state, sha256: found?.sha256 });
     }
-    requireNothingInTheWay(places, folder);
-    // Files of an earlier commit that are as they were fetched: rows in them would be read with the others.
-    const removed: Placed[] = [];
-    for (const file of earlier.filter(({ name }) => !listed.some((one) => one.name === name))) {
-      const found = await digestAt(join(folder, file.name), hub.signal);
-      if (found && isSame(found, file)) removed.push({ file, state: 'removed', sha256: found.sha256 });
-    }
-    // A file that tells of the dataset and is the user's own stays, and is none of ours.
-    const files = places.filter(({ state }) => state !== 'left');
-    const missing = files.filter(({ state }) => COMES.includes(state)).map(({ file }) => file);
+    const inTheWay = places.filter(({ state }) => state === 'replaced').map(({ file }) => file.name);
+    if (inTheWay.length > 0 && !replace) throw refusedFor(inTheWay, folder);
     const record = { hub: hub.endpoint, repository, revision, commit };
-    const keep = (complete: boolean, of: readonly SourceFile[]) =>
-      replaceFile(join(folder, SOURCE_RECORD), [sourceRecordText({ ...record, complete, files: of })], {
+    const keep = (complete: boolean, files: readonly SourceFile[]) =>
+      replaceFile(join(folder, SOURCE_RECORD), [sourceRecordText({ ...record, complete, files })], {
         remedy: 'correct that and run the same command again',
       });
-    // Before anything else is written: by this, a fetch that is killed is continued.
-    if (missing.length > 0) await keep(false, [...files.map(({ file }) => file), ...earlier]);
-    const giveWay = [...files, ...removed].filter(({ state }) => GIVES_WAY.includes(state));
+    const missing = places.filter(({ state }) => state !== 'unchanged').map(({ file }) => file);
+    // Before anything else is written: by this, rows are not taken for all of them.
+    if (missing.length > 0) await keep(false, listed);
+    // Rows of another commit would be read with the others.
+    const giveWay = replace ? [...inTheWay, ...(await strangersIn(folder, listed))] : [];
     const aside = giveWay.length === 0 ? undefined : `before-${now().toISOString().replace(/[:.]/g, '-')}`;
     if (aside !== undefined) {
       await onDisk(join(folder, aside), mkdir(join(folder, aside)));
-      for (const name of new Set(giveWay.map(({ file }) => file.name))) {
+      for (const name of giveWay) {
         await onDisk(join(folder, name), rename(join(folder, name), join(folder, aside, name)));
       }
     }
     if (missing.length > 0) beforeDownload?.({ files: missing.length, bytes: bytesOf(missing), aside });
     const wanted = missing.map((file) => ({ file, target: join(folder, file.name) }));
-    const come = await bring(hub, wanted, folder, onProgress);
-    const placed = files.map((place) => ({
+    const come = await bring(hub, wanted, onProgress);
+    const files = places.map((place) => ({
       ...place,
       sha256: come.get(join(folder, place.file.name)) ?? place.sha256,
     }));
-    const whole = placed.map(({ file, sha256 }) => ({ ...file, sha256 }));
+    const whole = files.map(({ file, sha256 }) => ({ ...file, sha256 }));
     await keep(true, whole);
-    await clearParts(folder, whole);
     return {
       source: record,
-      files: [...placed, ...removed],
+      files,
       /** Bytes of the files that have come in this call. */
       fetchedBytes: bytesOf(missing),
       /** The folder, below the dataset's, of files that gave way and are kept. */
@@ -125,19 +106,24 @@ export async function fetchDataset(options: DatasetOptions) {
   });
 }
 
-/** What tells of a dataset and of its licence. */
-const PAPERS = /^(?:README\.md|LICENSE(?:\.\w+)?)$/;
+function refusedFor(names: readonly string[], folder: string): UserError {
+  const list = names.map((name) => `  ${printable(name)}`);
+  const what = `${printable(folder)} holds files of the dataset's names with other content:`;
+  const next =
+    'Nothing was written. Choose another --output-dir, or fetch them with --replace (what is there is then kept aside).';
+  return cannotCreate([what, ...list, next].join('\n'));
+}
 
 /**
- * The files to fetch: rows from wherever they lie, side by side, and what tells of them.
+ * The files to fetch: rows from wherever they lie, side by side.
  * Throws a UserError: 66 where there are no rows, 65 where two files would have one name.
  */
 function chooseFiles(listed: readonly RepositoryFile[], repository: string): SourceFile[] {
   const files = listed
-    .filter(({ path }) => isSafe(path) && (holdsRows({ name: path }) || PAPERS.test(path)))
     .map((file) => ({ name: basename(file.path), ...file }))
+    .filter((file) => isSafe(file.path) && holdsRows(file))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
-  if (!files.some(holdsRows)) {
+  if (files.length === 0) {
     throw inputMissing(`${repository} holds no *_test.jsonl file there; check --revision and HF_ENDPOINT`);
   }
   // Some file systems know no difference between small letters and capitals.
@@ -150,52 +136,13 @@ function chooseFiles(listed: readonly RepositoryFile[], repository: string): Sou
 }
 
 /** What a file holds; undefined where there is none. */
-async function digestAt(path: string, signal: AbortSignal, onRead: (bytes: number) => void = () => {}) {
+async function digestAt(path: string, signal: AbortSignal, onRead: (bytes: number) => void) {
   const there = await stat(path).catch((error: unknown) => (codeOf(error) === 'ENOENT' ? undefined : null));
   if (there === undefined) return undefined;
-  if (!there?.isFile()) {
-    throw cannotCreate(`${printable(path)} is not a file that can be read; move it away`);
-  }
+  if (!there?.isFile()) throw cannotCreate(`${printable(path)} is not a file that can be read; move it away`);
   const digest = new Digest(there.size);
   await readInto(digest, path, signal, onRead);
   return digest.finish();
-}
-
-/**
- * How a file's place is found: free, right, or taken.
- * @param earlier what was fetched into the folder before
- * @param replace whether a file that is not ours gives way
- */
-function stateOf(
-  file: SourceFile,
-  found: Awaited<ReturnType<typeof digestAt>>,
-  earlier: readonly SourceFile[],
-  replace: boolean,
-): FileState {
-  if (found === undefined) return 'fetched';
-  if (isSame(found, file)) return 'unchanged';
-  const ours = earlier.filter(({ name }) => name === file.name);
-  if (ours.some((one) => isSame(found, one))) return 'updated';
-  if (ours.length > 0) return 'repaired';
-  return holdsRows(file) && replace ? 'replaced' : 'left';
-}
-
-function requireNothingInTheWay(files: readonly Placed[], folder: string): void {
-  const names = files.filter(({ file, state }) => state === 'left' && holdsRows(file)).map(({ file }) => file.name);
-  if (names.length === 0) return;
-  const list = names.map((name) => `  ${printable(name)}`);
-  const what = `${printable(folder)} holds files of the dataset's names with other content, which were not fetched:`;
-  const next =
-    'Nothing was written. Choose another --output-dir, or fetch them with --replace (these are then kept aside).';
-  throw cannotCreate([what, ...list, next].join('\n'));
-}
-
-/** Takes away what downloads of other contents of these files began and never ended. */
-async function clearParts(folder: string, files: readonly SourceFile[]): Promise<void> {
-  for (const name of await readdir(folder)) {
-    const [, whole] = /^(.+?)(?:\.[0-9a-f]{12})?\.part$/.exec(name) ?? [];
-    if (files.some((file) => file.name === whole)) await rm(join(folder, name), { force: true });
-  }
 }
 
 async function strangersIn(folder: string, files: readonly SourceFile[]): Promise<string[]> {
@@ -213,10 +160,9 @@ export type SourceCheck = Awaited<ReturnType<typeof checkSource>>;
 export async function checkSource(folder: string, signal: AbortSignal, onRead: (bytes: number) => void) {
   const record = await readSourceRecord(folder);
   if (record === undefined) return { status: 'none' } as const;
-  if (record === 'damaged') return { status: 'damaged' } as const;
   const { repository, revision, commit } = record;
   const files: { name: string; state: 'same' | 'differs' | 'missing' }[] = [];
-  for (const file of record.files.filter(holdsRows)) {
+  for (const file of record.files) {
     const found = await digestAt(join(folder, file.name), signal, onRead);
     files.push({ name: file.name, state: found === undefined ? 'missing' : isSame(found, file) ? 'same' : 'differs' });
   }

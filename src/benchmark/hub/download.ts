@@ -2,9 +2,9 @@
 
 import { createHash } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
-import { open, rename, rm, stat, statfs } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { badData, cannotWrite, closing, EXIT, UserError } from '../../core/errors.js';
+import { badData, closing, EXIT, UserError } from '../../core/errors.js';
 import { printable } from '../../core/printable.js';
 import { makeFolders } from '../../disk/files.js';
 import { lockFile } from '../../disk/lock.js';
@@ -14,8 +14,6 @@ import {
   interrupted,
   type Repository,
   type RepositoryFile,
-  STALL_MS,
-  sizeText,
   systemCode,
   type TransferProgress,
 } from './client.js';
@@ -49,10 +47,8 @@ export async function withFolder<T>({ name }: Repository, folder: string, work: 
 export async function bring(
   repository: Repository,
   wanted: readonly WantedFile[],
-  folder: string,
   onProgress: HubOptions['onProgress'],
 ): Promise<ReadonlyMap<string, string>> {
-  await requireSpace(repository, wanted, folder);
   const totalBytes = bytesOf(wanted.map(({ file }) => file));
   const come = new Map<string, string>();
   let before = 0;
@@ -63,19 +59,6 @@ export async function bring(
     before += file.bytes;
   }
   return come;
-}
-
-async function requireSpace(repository: Repository, wanted: readonly WantedFile[], folder: string): Promise<void> {
-  let needed = 0;
-  for (const { file, target } of wanted) {
-    const part = await stat(partPath(target, file)).catch(() => undefined);
-    needed += file.bytes - Math.min(part?.size ?? 0, file.bytes);
-  }
-  const disk = await statfs(folder).catch(() => undefined);
-  if (disk === undefined || disk.bavail * disk.bsize >= needed) return;
-  throw cannotWrite(
-    `${printable(folder)} has ${sizeText(disk.bavail * disk.bsize)} free and the ${repository.name.kind} needs ${sizeText(needed)} more; free some, or keep downloads elsewhere`,
-  );
 }
 
 /** Parts are named by their content, so that a file that changed on the hub is not continued with another's bytes. */
@@ -105,35 +88,26 @@ async function transferFile(repository: Repository, file: RepositoryFile, target
     await readInto(digest, path, repository.signal, () => report('checking', digest.bytes));
     await repository.retry(async (progressed) => {
       if (digest.bytes === file.bytes) return;
-      const stall = new AbortController();
-      const timer = setTimeout(() => stall.abort(), STALL_MS);
-      try {
-        const ends = AbortSignal.any([repository.signal, stall.signal]);
-        const response = await repository.open(file.path, digest.bytes, ends);
-        const range = /^bytes (\d+)-/.exec(response.headers.get('content-range') ?? '')?.[1];
-        if (response.status === 206 && Number(range) !== digest.bytes) {
-          throw new Error('the server sent another range than asked for');
-        }
-        if (response.status !== 206 && digest.bytes > 0) {
-          // It knows no ranges, and begins anew.
-          await onDisk(path, handle.truncate(0));
-          digest = new Digest(file.bytes);
-        }
-        for await (const chunk of response.body ?? []) {
-          timer.refresh();
-          if (digest.bytes + chunk.length > file.bytes) {
-            await discard(`holds more than the ${file.bytes} bytes that the hub lists`);
-          }
-          await onDisk(path, handle.appendFile(chunk));
-          digest.update(chunk);
-          progressed();
-          report('downloading', digest.bytes);
-        }
-        if (digest.bytes < file.bytes) throw new Error('the connection ended early');
-      } finally {
-        clearTimeout(timer);
-        stall.abort();
+      const response = await repository.open(file.path, digest.bytes);
+      const range = /^bytes (\d+)-/.exec(response.headers.get('content-range') ?? '')?.[1];
+      if (response.status === 206 && Number(range) !== digest.bytes) {
+        throw new Error('the server sent another range than asked for');
       }
+      if (response.status !== 206 && digest.bytes > 0) {
+        // It knows no ranges, and begins anew.
+        await onDisk(path, handle.truncate(0));
+        digest = new Digest(file.bytes);
+      }
+      for await (const chunk of response.body ?? []) {
+        if (digest.bytes + chunk.length > file.bytes) {
+          await discard(`holds more than the ${file.bytes} bytes that the hub lists`);
+        }
+        await onDisk(path, handle.appendFile(chunk));
+        digest.update(chunk);
+        progressed();
+        report('downloading', digest.bytes);
+      }
+      if (digest.bytes < file.bytes) throw new Error('the connection ended early');
     });
     // Everything is on the disk, not only on its way there.
     await onDisk(path, handle.sync());

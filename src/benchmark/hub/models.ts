@@ -4,7 +4,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { badData, EXIT, inputMissing, UserError } from '../../core/errors.js';
 import { groupBy } from '../../core/groups.js';
-import { printable } from '../../core/printable.js';
+import { bytesText, printable } from '../../core/printable.js';
 import {
   bytesOf,
   type HubOptions,
@@ -12,7 +12,6 @@ import {
   openRepository,
   type RepositoryFile,
   type RepositoryName,
-  sizeText,
 } from './client.js';
 import { bring, withFolder } from './download.js';
 
@@ -101,7 +100,7 @@ export async function resolveModel(name: string, options: ModelOptions): Promise
     const sizes = await Promise.all(wanted.map(({ target }) => stat(target).catch(() => undefined)));
     // Only whole files have their final name.
     const missing = wanted.filter(({ file }, index) => sizes[index]?.size !== file.bytes);
-    await bring(hub, missing, folder, options.onProgress);
+    await bring(hub, missing, options.onProgress);
   });
   return join(folder, path);
 }
@@ -168,9 +167,8 @@ function chooseModel(files: readonly RepositoryFile[], reference: ModelReference
     const what = `${repository} holds ${found.length === 0 ? 'no GGUF model' : 'several GGUF models'} ${named}`.trim();
     const list = (found.length === 0 ? models : found)
       .toSorted((a, b) => bytesOf(a) - bytesOf(b))
-      .map((one) => `${pathOf(one)} (${sizeText(bytesOf(one))})`);
-    const how =
-      list.length === 0 ? 'name another repository' : `name a file as hf:${repository}/FILE: ${list.join(', ')}`;
+      .map((one) => `${pathOf(one)} (${bytesText(bytesOf(one))})`);
+    const how = `name a file as hf:${repository}/FILE: ${list.join(', ') || 'it has none'}`;
     throw new UserError(printable(`${what}; ${how}`), found.length === 0 ? EXIT.inputMissing : EXIT.usage);
   }
   if (sha256 === undefined) return model;

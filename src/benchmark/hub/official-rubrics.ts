@@ -23,8 +23,6 @@ const FILES: Readonly<Record<string, string>> = {
   'prompts/terminal/judge_system_prompt.txt': '0c416c5e55d77733ec6c52064a196e10b17833703d4bde9b046291e77a996dbc',
   'prompts/web/judge_system_prompt.txt': 'dc2517b4e04eb8ea9e10fb7b8fcdefc9487ad26cb0cc20ec8d2fca29d532c6d6',
 };
-/** Each is some kilobytes. */
-const MOST_BYTES = 1_000_000;
 const TIMEOUT_MS = 30_000;
 const BY_HAND = `name a mirror of ${HOST} in AWB_GITHUB_RAW, or check out ${REPOSITORY} at ${COMMIT.slice(0, 7)} and name its folder with --rubrics`;
 
@@ -70,14 +68,7 @@ async function bytesAt(url: URL, { fetch, signal }: Pick<Fetching, 'fetch' | 'si
   try {
     const response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]) });
     if (!response.ok) throw new Error(`status ${response.status}`);
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
-    for await (const chunk of response.body ?? []) {
-      bytes += chunk.length;
-      chunks.push(chunk);
-      if (bytes > MOST_BYTES) throw new Error('it sends more than these files hold');
-    }
-    return Buffer.concat(chunks);
+    return new Uint8Array(await response.arrayBuffer());
   } catch (error) {
     if (signal.aborted) throw interrupted(signal);
     const why = systemCode(error) || messageOf(error);

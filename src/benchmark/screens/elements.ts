@@ -129,22 +129,20 @@ function joinedRows(lines: readonly string[]): string[] {
   const header = lines.find((line) => /^tag\t.*\tsize \(w&h\)$/.test(line));
   const columns = header?.split('\t').length ?? 0;
   const joined: string[] = [];
-  let begun: string[] = [];
+  let isOpen = false;
   for (const line of lines) {
     if (line === header || line.trim() === '') continue;
-    const isRow = ROW_START.test(line) && line.split('\t', columns + 1).length >= columns;
-    if (columns > 0 && !isRow && (begun.length > 0 || ROW_START.test(line))) begun.push(line);
-    else {
-      for (const part of begun) joined.push(part);
-      joined.push(line);
-      begun = [];
-    }
-    if (begun.length > 0 && ROW_END.test(line)) {
-      joined.push(begun.join('\n'));
-      begun = [];
-    }
+    if (isOpen) joined.push(`${joined.pop()}\n${line}`);
+    else joined.push(line);
+    // A row goes on until its place and size have come.
+    isOpen = columns > 0 && !ROW_END.test(line) && (isOpen || isCutRow(line, columns));
   }
-  return [...joined, ...begun];
+  return joined;
+}
+
+/** Whether a row has fewer cells than the header: its text goes on in the next line. */
+function isCutRow(line: string, columns: number): boolean {
+  return ROW_START.test(line) && line.split('\t', columns + 1).length < columns;
 }
 
 function desktopElement(row: string): ScreenElement | undefined {

@@ -1,10 +1,9 @@
 // An observation as the screen that it describes, and what two screens do not share. Runs in browsers, too: nothing of Node is imported.
 
 import { equalRuns } from '../../core/edits.js';
-import { groupBy } from '../../core/groups.js';
 import { type Bounds, type ElementScreen, elementScreen } from './elements.js';
 import { type TerminalScreen, terminalScreen } from './terminal.js';
-import { accessibilityTree, jsonTree, type TreeScreen } from './tree.js';
+import { jsonTree, type TreeScreen } from './tree.js';
 
 /** A screen that can be drawn. `cut` says that a part of the observation is not on it. */
 export type Screen = TerminalScreen | ElementScreen | TreeScreen;
@@ -20,7 +19,6 @@ const READERS: Readonly<Record<string, (observation: string) => Screen | undefin
     jsonTree(observation) ?? (MOVES_CURSOR.test(observation) ? terminalScreen(observation) : undefined),
   android: elementScreen,
   os: elementScreen,
-  web: accessibilityTree,
 };
 
 /** The screen that an observation of a domain describes; undefined where it cannot be drawn. Time and size grow with the observation's length at most. */
@@ -42,8 +40,9 @@ export function unshared(truth: Screen, prediction: Screen) {
   if (truth.kind !== prediction.kind) return undefined;
   const [a, b] = [partsOf(truth), partsOf(prediction)];
   const [missing, invented] = [new Set(a.keys()), new Set(b.keys())];
-  const isElements = truth.kind === 'elements' && prediction.kind === 'elements';
-  for (const [atA, atB] of isElements ? elementPairs(truth, prediction, b) : linePairs(a, b)) {
+  const pairs =
+    truth.kind === 'elements' && prediction.kind === 'elements' ? elementPairs(truth, prediction) : linePairs(a, b);
+  for (const [atA, atB] of pairs) {
     missing.delete(atA);
     invented.delete(atB);
   }
@@ -71,20 +70,15 @@ function linePairs(a: readonly string[], b: readonly string[]): (readonly [numbe
 }
 
 /** Each element of the truth with the first equal one of the prediction that is near it and not taken yet. */
-function elementPairs(
-  truth: ElementScreen,
-  prediction: ElementScreen,
-  parts: readonly string[],
-): (readonly [number, number])[] {
-  const places = groupBy(parts.keys(), (at) => parts[at]);
-  const taken = new Set<number>();
+function elementPairs(truth: ElementScreen, prediction: ElementScreen): (readonly [number, number])[] {
+  const free = new Map(partsOf(prediction).entries());
   return partsOf(truth).flatMap((part, atA) => {
-    const isFree = (atB: number) =>
-      !taken.has(atB) && isNear(truth.elements[atA]?.bounds, prediction.elements[atB]?.bounds, truth);
-    const atB = places.get(part)?.find(isFree);
-    if (atB === undefined) return [];
-    taken.add(atB);
-    return [[atA, atB] as const];
+    const found = [...free].find(
+      ([atB, other]) => other === part && isNear(truth.elements[atA]?.bounds, prediction.elements[atB]?.bounds, truth),
+    );
+    if (found === undefined) return [];
+    free.delete(found[0]);
+    return [[atA, found[0]] as const];
   });
 }
 

@@ -4,21 +4,19 @@
 export interface TerminalScreen {
   readonly kind: 'terminal';
   readonly lines: readonly (readonly StyledRun[])[];
-  /** Whether output beyond `MOST_LINES`, `MOST_COLUMNS` or `MOST_RUNS` is missing, or has lost its style. */
+  /** Whether output beyond `MOST_LINES` or `MOST_COLUMNS` is missing. */
   readonly cut: boolean;
 }
 
 /** Text in one style. */
 interface StyledRun {
   readonly text: string;
-  /** Words with spaces between them, such as `bold bright-red on-blue`; empty for plain text. */
+  /** Words with spaces between them, such as `bold red on-blue`; empty for plain text. */
   readonly style: string;
 }
 
 const MOST_LINES = 1000;
 const MOST_COLUMNS = 1000;
-/** Text behind so many runs is shown, but plain. */
-const MOST_RUNS = 10_000;
 const TAB_COLUMNS = 8;
 
 /**
@@ -35,10 +33,10 @@ const TOKEN =
  */
 export function terminalScreen(output: string): TerminalScreen {
   const grid = new Grid();
-  let style = PLAIN;
+  let style: Style = {};
   for (const { 0: token, groups = {} } of output.matchAll(TOKEN)) {
     const { text, parameters = '', final } = groups;
-    if (text !== undefined) grid.write(text, style.words);
+    if (text !== undefined) grid.write(text, Object.values(style).filter(Boolean).join(' '));
     else if (final === undefined) CONTROLS[token]?.(grid);
     // Parameters with other characters belong to private sequences.
     else if (/^[\d;]*$/.test(parameters)) {
@@ -82,38 +80,28 @@ class Grid {
     }
   }
 
-  /** Puts blanks over the cursor's line up to the cursor. */
-  blank(): void {
-    this.#lines[this.row]?.fill(BLANK, 0, this.column + 1);
-  }
-
   /** Takes the cursor's line away from a column on. */
   shorten(length: number): void {
     this.#lines[this.row]?.splice(length);
   }
 
-  /** Empties whole lines. */
-  erase(from: number, to = MOST_LINES): void {
-    for (const line of this.#lines.slice(from, to)) line.length = 0;
+  /** Empties whole lines from one on. */
+  erase(from: number): void {
+    for (const line of this.#lines.slice(from)) line.length = 0;
   }
 
   screen(): TerminalScreen {
-    let runs = 0;
     const lines = this.#lines.map((cells) => {
       const line: { text: string; style: string }[] = [];
-      for (const cell of cells) {
-        const style = runs < MOST_RUNS ? cell.style : '';
+      for (const { char, style } of cells) {
         const last = line.at(-1);
-        if (last?.style === style) last.text += cell.char;
-        else runs = line.push({ text: cell.char, style }) && runs + 1;
+        if (last?.style === style) last.text += char;
+        else line.push({ text: char, style });
       }
       return line;
     });
-    return {
-      kind: 'terminal',
-      lines: lines.slice(0, lines.findLastIndex((line) => line.length > 0) + 1),
-      cut: this.#isCut || runs > MOST_RUNS,
-    };
+    const end = lines.findLastIndex((line) => line.length > 0) + 1;
+    return { kind: 'terminal', lines: lines.slice(0, end), cut: this.#isCut };
   }
 }
 
@@ -124,7 +112,7 @@ const CONTROLS: Readonly<Record<string, (grid: Grid) => void>> = {
   '\t': (grid) => grid.moveTo(grid.row, grid.column + TAB_COLUMNS - (grid.column % TAB_COLUMNS)),
 };
 
-/** A sequence moves by its first number, which is 1 where it is missing; places count from 1, and what is erased is numbered from 0. */
+/** A sequence moves by its first number, which is 1 where it is missing; places count from 1. What is erased to a start stays. */
 const SEQUENCES: Readonly<Record<string, (grid: Grid, numbers: readonly number[]) => void>> = {
   A: (grid, [count]) => grid.moveTo(grid.row - (count || 1), grid.column),
   B: (grid, [count]) => grid.moveTo(grid.row + (count || 1), grid.column),
@@ -134,82 +122,47 @@ const SEQUENCES: Readonly<Record<string, (grid: Grid, numbers: readonly number[]
   d: (grid, [place]) => grid.moveTo((place || 1) - 1, grid.column),
   H: (grid, [row, column]) => grid.moveTo((row || 1) - 1, (column || 1) - 1),
   K: (grid, [which = 0]) => {
-    if (which === 0) grid.shorten(grid.column);
-    if (which === 1) grid.blank();
-    if (which === 2) grid.shorten(0);
+    if (which !== 1) grid.shorten(which === 0 ? grid.column : 0);
   },
   J: (grid, [which = 0]) => {
     if (which === 0) grid.shorten(grid.column);
-    if (which === 0) grid.erase(grid.row + 1);
-    if (which === 1) grid.blank();
-    if (which === 1) grid.erase(0, grid.row);
-    if (which === 2 || which === 3) grid.erase(0);
+    if (which !== 1) grid.erase(which === 0 ? grid.row + 1 : 0);
   },
 };
 
-/** How text is written from here on (SGR). */
-interface Style {
-  readonly marks: readonly string[];
-  readonly colour: string;
-  /** The background. */
-  readonly ground: string;
-  readonly words: string;
-}
+/** How text is written from here on (SGR): by the part of a style, the word for it, empty for none. */
+type Style = Readonly<Record<string, string>>;
 
-const PLAIN: Style = { marks: [], colour: '', ground: '', words: '' };
-const MARKS: Readonly<Record<number, string>> = {
-  1: 'bold',
-  2: 'dim',
-  3: 'italic',
-  4: 'underline',
-  7: 'inverse',
-  9: 'struck',
-};
-const ENDED: Readonly<Record<number, readonly string[]>> = {
-  22: ['bold', 'dim'],
-  23: ['italic'],
-  24: ['underline'],
-  27: ['inverse'],
-  29: ['struck'],
-};
 const COLOURS = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white'];
+/** What a code changes; bright colours are shown as the others. */
+const CODES: Readonly<Record<number, Style>> = {
+  1: { weight: 'bold' },
+  2: { weight: 'dim' },
+  4: { line: 'underline' },
+  7: { inverse: 'inverse' },
+  22: { weight: '' },
+  24: { line: '' },
+  27: { inverse: '' },
+  39: { colour: '' },
+  49: { ground: '' },
+  ...Object.fromEntries(
+    COLOURS.flatMap((name, at) => [
+      [30 + at, { colour: name }],
+      [90 + at, { colour: name }],
+      [40 + at, { ground: `on-${name}` }],
+      [100 + at, { ground: `on-${name}` }],
+    ]),
+  ),
+};
+/** Behind these codes stands a colour beyond the sixteen, in one number or in three, which is not shown. */
+const FURTHER_COLOURS = [38, 48];
 
-function restyled(style: Style, codes: readonly number[]): Style {
-  let { marks, colour, ground } = style;
+function restyled(before: Style, codes: readonly number[]): Style {
+  let style = before;
   for (let at = 0; at < codes.length; at++) {
     const code = codes[at] ?? 0;
-    const [mark, ended] = [MARKS[code], ENDED[code]];
-    if (code === 0) ({ marks, colour, ground } = PLAIN);
-    else if (mark !== undefined) marks = [...marks.filter((other) => other !== mark), mark];
-    else if (ended !== undefined) marks = marks.filter((other) => !ended.includes(other));
-    else if (code === 38 || code === 48) {
-      const [form, ...values] = codes.slice(at + 1, at + 5);
-      const name = form === 5 ? paletteColour(values[0] ?? 0) : form === 2 ? nearestColour(values) : undefined;
-      if (code === 38) colour = name ?? colour;
-      else ground = name ?? ground;
-      at += form === 5 ? 2 : form === 2 ? 4 : 0;
-    } else if ((code >= 30 && code <= 39) || (code >= 90 && code <= 97)) colour = standardColour(code);
-    else if ((code >= 40 && code <= 49) || (code >= 100 && code <= 107)) ground = standardColour(code);
+    if (FURTHER_COLOURS.includes(code)) at += codes[at + 1] === 5 ? 2 : 4;
+    else style = code === 0 ? {} : { ...style, ...CODES[code] };
   }
-  const words = [...marks, colour, ground && `on-${ground}`].filter((word) => word !== '').join(' ');
-  return { marks, colour, ground, words };
-}
-
-/** The colour of a code such as 31 or 101; none for the codes that take a colour back. */
-function standardColour(code: number): string {
-  const name = COLOURS[code % 10] ?? '';
-  return code >= 90 && name !== '' ? `bright-${name}` : name;
-}
-
-/** A colour of the 256: the sixteen of the terminal, a cube of six steps a channel, and greys. */
-function paletteColour(index: number): string {
-  if (index < 16) return `${index < 8 ? '' : 'bright-'}${COLOURS[index % 8]}`;
-  if (index >= 232) return nearestColour([index, index, index].map((grey) => (grey - 232) * 11));
-  const cube = index - 16;
-  return nearestColour([cube / 36, (cube / 6) % 6, cube % 6].map((step) => Math.floor(step) * 51));
-}
-
-/** The one of eight colours whose channels are nearest to red, green and blue (0 to 255). */
-function nearestColour([red = 0, green = 0, blue = 0]: readonly number[]): string {
-  return COLOURS[Number(red > 127) + 2 * Number(green > 127) + 4 * Number(blue > 127)] ?? '';
+  return style;
 }

@@ -46,7 +46,7 @@ export async function planRollout(
 ) {
   const isChosen = new Set(chosen);
   const chains: PlannedChain[] = [];
-  let [further, leaking, leakingRows, given] = [0, 0, 0, 0];
+  let [further, leaking, leakingRows] = [0, 0, 0];
   for (const [trajectory, members] of groupBy(dataset.rows, (row) => row.trajectory)) {
     if (!members.some((row) => isChosen.has(row) || recorded.has(row))) continue;
     throwIfStopped(stop);
@@ -55,7 +55,6 @@ export async function planRollout(
       const turnsOf = (some: ReadonlySet<RowRef>) => [...rows].flatMap(([turn, row]) => (some.has(row) ? [turn] : []));
       const [turns, before] = [turnsOf(isChosen), turnsOf(recorded)];
       const asked = turns.filter((turn) => turn > from);
-      given += turns.length - asked.length;
       if (asked.length === 0 && before.length === 0) continue;
       if (leaksBesideStates(driver.sample, from + 2)) {
         leaking++;
@@ -80,7 +79,6 @@ export async function planRollout(
   const passed = rows.filter((row) => !isChosen.has(row)).length;
   const told = [
     `${counted(leaking, 'chain')} (${counted(leakingRows, 'chosen row')}) left out of the rollout: the prompts show the true state in another form than the observations, and would give it away`,
-    `${counted(given, 'chosen row')} of the first ${counted(from, 'turn')} not part of the rollout: these turns are given (--rollout-from)`,
     `${counted(further, 'chain')} beside those of the longest rows: rows that are no beginning of their trajectory's longest row`,
     `${counted(passed, 'row')} that this command did not choose stand on the way, and are scored, too`,
   ];

@@ -140,13 +140,7 @@ export function referencesIn(domain: Domain, prompt: string): Reference[] {
   const texts = typeof value === 'object' ? leavesOf(value) : [action];
   const ids = new Set(isGui ? elementsIn(action) : []);
   const tokens = new Set(texts.flatMap((text) => tokensIn(text, isGui)));
-  // Patterns are built for those alone that are looked for.
-  return [
-    ...Array.from(ids, (id) => [id, elementReference] as const),
-    ...Array.from(tokens, (token) => [token, tokenReference] as const),
-  ]
-    .slice(0, MOST_REFERENCES)
-    .map(([name, referenceTo]) => referenceTo(name));
+  return [...Array.from(ids, elementReference), ...Array.from(tokens, tokenReference)].slice(0, MOST_REFERENCES);
 }
 
 /** A prompt or an observation as references are looked for in it: its text, and the texts in its JSON with their escapes undone. */

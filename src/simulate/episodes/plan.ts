@@ -9,7 +9,7 @@ import {
   describedTools,
   partsOfPrompt,
 } from '../../benchmark/actions/agent-dialogue.js';
-import { exists, fingerprintOf, loadAgentPrompts, readText } from '../../benchmark/prompts.js';
+import { exists, fingerprintOf, loadPrompts, readText } from '../../benchmark/prompts.js';
 import { costOf } from '../../core/costs.js';
 import { badData, inputMissing, present, UserError } from '../../core/errors.js';
 import { counted, dollars, grouped } from '../../core/printable.js';
@@ -199,7 +199,7 @@ export async function openAgent(settings: EpisodeSettings, domains: readonly str
 async function promptsFor(domains: readonly string[], { domainPrompts }: EpisodeSettings, { cwd }: Io) {
   // A folder of prompts may be meant for the world alone.
   const own = domainPrompts === undefined ? undefined : join(resolve(cwd, domainPrompts), 'agent');
-  const known = await loadAgentPrompts(own !== undefined && (await exists(own)) ? own : undefined);
+  const known = await loadPrompts('agent', own !== undefined && (await exists(own)) ? own : undefined);
   const ofDomain = (domain: string) => {
     const prompt = known.prompt(domain);
     if (prompt !== undefined) return [domain, prompt] as const;

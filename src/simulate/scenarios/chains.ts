@@ -14,19 +14,11 @@ import { type NoPrediction, readPredictionRow, recordedPrediction } from '../../
 import { OBSERVATION_MARKER, withoutMarker, writtenPrediction } from '../../core/reply.js';
 import { rowId } from '../../core/row-id.js';
 import { ownStart, type ScenarioMeasure, scenarioKey, stepKey, twinKey } from '../../core/scenario-row.js';
-import { actionHeadingAt, groundTruthOf, actionOf as turnOf } from '../../core/turn.js';
+import { actionHeadingAt, groundTruthOf, languageOf, actionOf as turnOf } from '../../core/turn.js';
 import type { ChatMessage, Domain, Flag } from '../../core/types.js';
 import type { Inference } from '../../infer/inferring.js';
 import { buildMessages } from '../../infer/messages.js';
-import {
-  actionText,
-  type FreshStart,
-  freshWorld,
-  languageOf,
-  readTurnPrompt,
-  requestOf,
-  turnPrompt,
-} from '../../infer/world.js';
+import { actionText, type FreshStart, freshWorld, readTurnPrompt, requestOf, turnPrompt } from '../../infer/world.js';
 import type { JournalRecord } from '../../run/journal.js';
 import type { StageJob } from '../../run/stage-contract.js';
 import { withSlots } from './forms.js';

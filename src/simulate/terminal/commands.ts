@@ -15,7 +15,7 @@ import {
 import { counted, grouped, oneLine, printable } from '../../core/printable.js';
 import type { Io } from '../../core/types.js';
 import { makeFolders } from '../../disk/files.js';
-import { actionFlaw, isUnfinished, rewound, trajectoryRow, undone, type World } from '../../infer/world.js';
+import { actionFlaw, rewound, trajectoryRow, undone, type World } from '../../infer/world.js';
 import { spendingText } from '../../run/budget.js';
 import type { SimulationSettings } from '../options.js';
 import { ENDING, type Simulation, startOfFlags, writeRow } from '../simulation.js';
@@ -352,7 +352,7 @@ async function doAsTyped(session: Session, lines: Lines, io: Io, isTyped: boolea
       mayEnd = true;
     } else if (line.trim() !== '') {
       mayEnd = false;
-      const action = command === undefined ? await wholeAction(line, session, lines) : undefined;
+      const action = command === undefined ? await wholeAction(line, lines) : undefined;
       if (command !== undefined) {
         const failed = await runCommand(command.name, command.operand, session, io);
         fault ??= failed;
@@ -363,14 +363,14 @@ async function doAsTyped(session: Session, lines: Lines, io: Io, isTyped: boolea
   }
 }
 
-/** The action that a line begins: a block between fences, or JSON until its brackets are closed. Undefined where it was given up. */
-async function wholeAction(first: string, { world }: Session, input: Lines): Promise<string | undefined> {
-  const isBlock = first.trim() === FENCE;
-  const lines = isBlock ? [] : [first];
-  while (isBlock || isUnfinished(world.domain, lines.join('\n'))) {
+/** The action that a line begins: that line, or a block between fences. Undefined where it was given up. */
+async function wholeAction(first: string, input: Lines): Promise<string | undefined> {
+  if (first.trim() !== FENCE) return first.trim() === '' ? undefined : first;
+  const lines: string[] = [];
+  for (;;) {
     const typed = await input.next('... ');
     if (typed === 'interrupt') return undefined;
-    if (typed === 'end' || (isBlock && typed.line.trim() === FENCE)) break;
+    if (typed === 'end' || typed.line.trim() === FENCE) break;
     lines.push(typed.line);
   }
   const action = lines.join('\n');

@@ -18,11 +18,10 @@ interface Drawing<Shown> {
 }
 
 /** What a screen of each kind consists of, and what an observation lacks that is not drawn. */
-const PARTS = { terminal: 'line', elements: 'element', tree: 'node', json: 'value' };
+const PARTS = { terminal: 'line', elements: 'element', json: 'value' };
 const LACKS: ReadonlyMap<string, string> = new Map([
   ['android', 'no line of it is an element with bounds'],
   ['os', 'no line of it is an element with a place and a size'],
-  ['web', 'no line of it is a node of an accessibility tree'],
   ['swe', 'it is not JSON, and moves no cursor'],
 ]);
 
@@ -85,9 +84,7 @@ function Sign({ mark }: { mark: Mark }) {
 const LOOKS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   bold: { fontWeight: 'bold' },
   dim: { opacity: '0.8' },
-  italic: { fontStyle: 'italic' },
   underline: { textDecoration: 'underline' },
-  struck: { textDecoration: 'line-through' },
   inverse: {},
 };
 const HUES: Readonly<Record<string, string>> = {
@@ -99,7 +96,7 @@ const HUES: Readonly<Record<string, string>> = {
 
 function lookOf(style: string): Record<string, string> {
   const looks = style.split(' ').map((word) => {
-    const [, ground, colour = ''] = /^(on-)?(?:bright-)?(\w+)$/.exec(word) ?? [];
+    const [, ground, colour = ''] = /^(on-)?(\w+)$/.exec(word) ?? [];
     return LOOKS[word] ?? { [ground === undefined ? '--colour' : '--ground']: HUES[colour] ?? colour };
   });
   return Object.assign({}, ...looks);
@@ -225,14 +222,14 @@ function Box({ element, mark, letter }: { element: ScreenElement; mark: Mark | u
 
 /** The nodes of a range that no other one of it holds, each with what it holds. */
 function branches(tree: Drawing<TreeScreen>, from: number, to: number): ComponentChild[] {
-  const { nodes, kind } = tree.screen;
+  const { nodes } = tree.screen;
   const drawn: ComponentChild[] = [];
   for (let at = from, end = from; at < to; at = end) {
     const node = nodes[at];
     if (node === undefined) break;
     do end++;
     while (end < to && (nodes[end]?.depth ?? 0) > node.depth);
-    const label = <Label node={node} isJson={kind === 'json'} mark={tree.markAt(at)} />;
+    const label = <Label node={node} mark={tree.markAt(at)} />;
     const inner = end > at + 1 && (
       <details open>
         <summary>{label}</summary>
@@ -244,14 +241,12 @@ function branches(tree: Drawing<TreeScreen>, from: number, to: number): Componen
   return drawn;
 }
 
-function Label({ node, isJson, mark }: { node: TreeNode; isJson: boolean; mark: Mark | undefined }) {
-  const { id, role, text, states } = node;
-  const [name, value] = isJson ? [`${role}:`, text] : [role, role && text && `“${text}”`];
+function Label({ node, mark }: { node: TreeNode; mark: Mark | undefined }) {
+  const { role, text, states } = node;
   return (
     <span class={mark}>
-      {mark && <Sign mark={mark} />} {role !== '' && <b>{visible(shortened(name))}</b>}{' '}
-      {visible(shortened(value || text))}{' '}
-      <small>{visible(shortened([states, id && `[${id}]`].filter(Boolean).join(' ')))}</small>
+      {mark && <Sign mark={mark} />} {role !== '' && <b>{visible(shortened(`${role}:`))}</b>} {visible(shortened(text))}{' '}
+      <small>{visible(shortened(states))}</small>
     </span>
   );
 }

@@ -88,6 +88,7 @@ describe('the recorded actions', () => {
 });
 
 describe('a reply', () => {
+  const NO_CALL = 'the action is no JSON object with the "name" of a tool and "arguments"';
   const LS = '[{"keystrokes": "ls\\n", "duration": 0.4}]';
 
   it.each([
@@ -109,12 +110,12 @@ describe('a reply', () => {
     ['mcp', '', 'the reply is empty'],
     ['mcp', '<think>I cannot</think>', 'the reply is empty'],
     ['mcp', 'I call read_graph.', 'no fence, and the action is no JSON'],
-    ['mcp', fenced(''), 'the fence in the reply is empty'],
+    ['mcp', fenced(''), 'the reply is empty'],
     ['mcp', fenced('{"name":"a","arguments":{}'), 'the action is no JSON'],
-    ['mcp', fenced('["read_graph"]'), 'the action is no JSON object'],
-    ['mcp', fenced('{"tool":"read_graph"}'), 'the action has no "name" of a tool'],
-    ['swe', fenced('{"name":"bash","arguments":"ls"}'), 'the "arguments" of the action are no JSON object'],
-    ['terminal', fenced('[]'), 'the action types nothing: its array is empty'],
+    ['mcp', fenced('["read_graph"]'), NO_CALL],
+    ['mcp', fenced('{"tool":"read_graph"}'), NO_CALL],
+    ['swe', fenced('{"name":"bash","arguments":"ls"}'), NO_CALL],
+    ['terminal', fenced('[]'), 'the action is no JSON array of objects with "keystrokes"'],
     ['terminal', fenced('ls -la'), 'the action is no JSON'],
     ['terminal', fenced('[{"keys":"ls"}]'), 'the action is no JSON array of objects with "keystrokes"'],
     ['android', fenced('{"index":3}'), 'the action is in no notation of a phone'],

@@ -4,21 +4,9 @@ import { describe, expect, test } from 'vitest';
 import { openRepository } from '../../../src/benchmark/hub/client.js';
 import { resolveModel } from '../../../src/benchmark/hub/models.js';
 import { EXIT } from '../../../src/core/errors.js';
-import { COMMIT, failure, hashOf, openHub, SHA256 } from '../../support/hub.js';
+import { COMMIT, failure, openHub } from '../../support/hub.js';
 
 describe('a listing', () => {
-  test('a listing on several pages is read to its end', async () => {
-    const hub = await openHub({
-      first(request, response) {
-        if (!request.url?.includes('/tree/') || request.url.includes('cursor')) return false;
-        response.setHeader('link', `<${request.url}&cursor=2>; rel="next"`);
-        response.end('[]');
-        return true;
-      },
-    });
-    expect(await hashOf(await resolveModel('hf:user/repo:Q4_K_M', hub.options()))).toBe(SHA256);
-  });
-
   test('and answers with a page is no hub', async () => {
     const hub = await openHub({ first: (_, response) => Boolean(response.end('<html>')) });
     expect((await failure(resolveModel('hf:user/repo:Q4_K_M', hub.options()))).message).toMatch(/HF_ENDPOINT/);

@@ -11,8 +11,12 @@ import { COMMIT, closeServers, entryOf, failure, openHub, sha256, smallEntryOf }
 
 const MCP = Buffer.from('{"task":"mcp"}\n'.repeat(9_000));
 const SWE = Buffer.from('{"task":"swe"}\n'.repeat(7_000));
-const CARD = Buffer.from('# AgentWorldBench\n');
-const FILES = { 'README.md': CARD, 'mcp_test.jsonl': MCP, 'swe_test.jsonl': SWE, '.gitattributes': Buffer.from('*') };
+const FILES = {
+  'README.md': Buffer.from('# Card\n'),
+  'mcp_test.jsonl': MCP,
+  'swe_test.jsonl': SWE,
+  '.gitattributes': Buffer.from('*'),
+};
 const OTHER = 'd'.repeat(40);
 
 type Hub = Awaited<ReturnType<typeof openHub>>;
@@ -38,25 +42,19 @@ function fetchFrom(hub: Hub, folder: string, more: Partial<DatasetOptions> = {})
 const states = ({ files }: Awaited<ReturnType<typeof fetchDataset>>) =>
   Object.fromEntries(files.map(({ file, state }) => [file.name, state]));
 const names = async (folder: string) => (await readdir(folder)).filter((name) => name !== '.lock').sort();
-const WHOLE = ['README.md', SOURCE_RECORD, 'mcp_test.jsonl', 'swe_test.jsonl'];
+const WHOLE = [SOURCE_RECORD, 'mcp_test.jsonl', 'swe_test.jsonl'];
 
 describe('a dataset', () => {
-  test('is fetched of the commit that its branch is, with what tells of it, and nothing else of the repository', async () => {
+  test('is fetched of the commit that its branch is, and nothing else of the repository', async () => {
     const [hub, folder] = [await hubOf(), join(await temporaryFolder(), 'new/data')];
     const fetched = await fetchFrom(hub, folder);
-    expect(states(fetched)).toEqual({
-      'README.md': 'fetched',
-      'mcp_test.jsonl': 'fetched',
-      'swe_test.jsonl': 'fetched',
-    });
+    expect(states(fetched)).toEqual({ 'mcp_test.jsonl': 'fetched', 'swe_test.jsonl': 'fetched' });
     expect(await names(folder)).toEqual(WHOLE);
     expect(await readFile(join(folder, 'swe_test.jsonl'))).toEqual(SWE);
     expect(hub.seen.map(({ url }) => url)).toEqual([
       '/api/datasets/user/repo/revision/main',
       `/api/datasets/user/repo/tree/${COMMIT}?recursive=true`,
-      ...['README.md', 'mcp_test.jsonl', 'swe_test.jsonl'].map(
-        (name) => `/datasets/user/repo/resolve/${COMMIT}/${name}`,
-      ),
+      ...['mcp_test.jsonl', 'swe_test.jsonl'].map((name) => `/datasets/user/repo/resolve/${COMMIT}/${name}`),
     ]);
   });
 
@@ -66,7 +64,6 @@ describe('a dataset', () => {
     const record = JSON.parse(await readFile(join(folder, SOURCE_RECORD), 'utf8'));
     expect(record).toMatchObject({ hub: hub.url, repository: 'user/repo', revision: 'main', commit: COMMIT });
     expect(record.files).toMatchObject([
-      { name: 'README.md', bytes: CARD.length, sha256: sha256(CARD) },
       { name: 'mcp_test.jsonl', bytes: MCP.length, sha256: sha256(MCP) },
       { name: 'swe_test.jsonl', bytes: SWE.length, sha256: sha256(SWE) },
     ]);
@@ -80,7 +77,6 @@ describe('a dataset', () => {
     expect([hub.downloads().length, again.fetchedBytes]).toEqual([downloads, 0]);
     closeServers();
     expect(states(await fetchFrom(hub, folder, { revision: COMMIT }))).toEqual({
-      'README.md': 'unchanged',
       'mcp_test.jsonl': 'unchanged',
       'swe_test.jsonl': 'unchanged',
     });
@@ -102,7 +98,7 @@ describe('a dataset', () => {
 
   test('without rows, and a path that would lead out of the folder, bring nothing', async () => {
     const folder = await temporaryFolder();
-    const hub = await hubOf({ 'README.md': CARD, '../out_test.jsonl': MCP });
+    const hub = await hubOf({ 'README.md': Buffer.from('# Card'), '../out_test.jsonl': MCP });
     const error = await failure(fetchFrom(hub, folder));
     expect([error.exitCode, error.message]).toEqual([
       EXIT.inputMissing,
@@ -138,12 +134,12 @@ describe('a fetch that was cut off', () => {
     const [hub, folder] = [await hubOf(), await temporaryFolder()];
     const stop = new AbortController();
     const onProgress: DatasetOptions['onProgress'] = ({ file, bytes }) => {
-      if (file === 'swe_test.jsonl' && bytes > CARD.length + MCP.length) stop.abort('SIGINT');
+      if (file === 'swe_test.jsonl' && bytes > MCP.length) stop.abort('SIGINT');
     };
     const error = await failure(fetchFrom(hub, folder, { signal: stop.signal, onProgress }));
     expect(error.exitCode).toBe(EXIT.interrupted);
     const part = `swe_test.jsonl.${sha256(SWE).slice(0, 12)}.part`;
-    expect(await names(folder)).toEqual(['README.md', SOURCE_RECORD, 'mcp_test.jsonl', part]);
+    expect(await names(folder)).toEqual([SOURCE_RECORD, 'mcp_test.jsonl', part]);
     const { size } = await stat(join(folder, part));
     const fetched = await fetchFrom(hub, folder);
     expect(states(fetched)).toMatchObject({ 'mcp_test.jsonl': 'unchanged', 'swe_test.jsonl': 'fetched' });
@@ -151,28 +147,21 @@ describe('a fetch that was cut off', () => {
     expect(await readFile(join(folder, 'swe_test.jsonl'))).toEqual(SWE);
     expect(await names(folder)).toEqual(WHOLE);
   });
-
-  test('leaves no part of an older content behind', async () => {
-    const [hub, folder] = [await hubOf(), await temporaryFolder()];
-    await writeFile(join(folder, 'swe_test.jsonl.0123456789ab.part'), 'of another commit');
-    await writeFile(join(folder, 'mine.part'), 'none of ours');
-    await fetchFrom(hub, folder);
-    expect(await names(folder)).toEqual([...WHOLE, 'mine.part'].sort());
-  });
 });
 
 describe('a file that changed since it was fetched', () => {
   test.each<[string, Buffer]>([
     ['by an edit of the same length', Buffer.from(MCP).fill('x', 5, 6)],
     ['by a full disk', MCP.subarray(0, 1_000)],
-  ])('%s is found, fetched again, and kept aside', async (_, content) => {
+  ])('%s is found, and fetched again where it may give way', async (_, content) => {
     const [hub, folder] = [await hubOf(), await temporaryFolder()];
     await fetchFrom(hub, folder);
     const { mtime } = await stat(join(folder, 'mcp_test.jsonl'));
     await writeFile(join(folder, 'mcp_test.jsonl'), content);
     await utimes(join(folder, 'mcp_test.jsonl'), mtime, mtime);
-    const fetched = await fetchFrom(hub, folder);
-    expect(states(fetched)).toMatchObject({ 'mcp_test.jsonl': 'repaired', 'swe_test.jsonl': 'unchanged' });
+    expect((await failure(fetchFrom(hub, folder))).message).toMatch(/mcp_test[\s\S]*--replace/);
+    const fetched = await fetchFrom(hub, folder, { replace: true });
+    expect(states(fetched)).toMatchObject({ 'mcp_test.jsonl': 'replaced', 'swe_test.jsonl': 'unchanged' });
     expect(await readFile(join(folder, 'mcp_test.jsonl'))).toEqual(MCP);
     expect(await readFile(join(folder, fetched.aside as string, 'mcp_test.jsonl'))).toEqual(content);
   });
@@ -181,7 +170,7 @@ describe('a file that changed since it was fetched', () => {
     const [hub, folder] = [await hubOf(), await temporaryFolder()];
     await fetchFrom(hub, folder);
     await writeFile(join(folder, SOURCE_RECORD), '{"schema":');
-    expect(await readSourceRecord(folder)).toBe('damaged');
+    expect(await readSourceRecord(folder)).toBeUndefined();
     expect((await fetchFrom(hub, folder)).fetchedBytes).toBe(0);
     expect(await readSourceRecord(folder)).toMatchObject({ commit: COMMIT });
   });
@@ -212,14 +201,10 @@ describe('a folder that is not empty', () => {
     });
   });
 
-  test("keeps a README of the user's own, and names rows that are not of the dataset", async () => {
+  test('names rows that are not of the dataset', async () => {
     const [hub, folder] = [await hubOf(), await temporaryFolder()];
-    await writeFile(join(folder, 'README.md'), 'my project\n');
     await writeFile(join(folder, 'extra_test.jsonl'), '{}\n');
-    for (const _ of ['at first', 'again']) {
-      expect((await fetchFrom(hub, folder)).strangers).toEqual(['extra_test.jsonl']);
-      expect(await readFile(join(folder, 'README.md'), 'utf8')).toBe('my project\n');
-    }
+    expect((await fetchFrom(hub, folder)).strangers).toEqual(['extra_test.jsonl']);
   });
 
   test('with a folder in the place of a file is refused', async () => {
@@ -231,34 +216,29 @@ describe('a folder that is not empty', () => {
 
 describe('another commit', () => {
   const NEW = Buffer.from('{"task":"mcp","v":2}\n'.repeat(8_000));
-  const FILES_THERE = { 'README.md': CARD, 'mcp_test.jsonl': NEW, 'os_test.jsonl': SWE };
+  const FILES_THERE = { 'mcp_test.jsonl': NEW, 'os_test.jsonl': SWE };
 
-  test('takes the place of what was fetched; what it does not have any more is kept aside', async () => {
+  test('takes the place of what was fetched where that may give way, also of what it does not have any more', async () => {
     const folder = await temporaryFolder();
     await fetchFrom(await hubOf(), folder);
-    const fetched = await fetchFrom(await hubOf(FILES_THERE, { commits: { main: OTHER } }), folder);
-    expect(states(fetched)).toEqual({
-      'README.md': 'unchanged',
-      'mcp_test.jsonl': 'updated',
-      'os_test.jsonl': 'fetched',
-      'swe_test.jsonl': 'removed',
-    });
+    const hub = await hubOf(FILES_THERE, { commits: { main: OTHER } });
+    expect((await failure(fetchFrom(hub, folder))).exitCode).toBe(EXIT.cannotCreate);
+    const fetched = await fetchFrom(hub, folder, { replace: true });
+    expect(states(fetched)).toEqual({ 'mcp_test.jsonl': 'replaced', 'os_test.jsonl': 'fetched' });
     expect(await readFile(join(folder, 'mcp_test.jsonl'))).toEqual(NEW);
-    expect(await names(folder)).toEqual(
-      ['README.md', SOURCE_RECORD, fetched.aside, 'mcp_test.jsonl', 'os_test.jsonl'].sort(),
-    );
+    expect(await names(folder)).toEqual([SOURCE_RECORD, fetched.aside, 'mcp_test.jsonl', 'os_test.jsonl'].sort());
+    expect(await names(join(folder, fetched.aside as string))).toEqual(['mcp_test.jsonl', 'swe_test.jsonl']);
     expect(await readSourceRecord(folder)).toMatchObject({ commit: OTHER });
-    expect(await readFile(join(folder, SOURCE_RECORD), 'utf8')).not.toContain(COMMIT);
   });
 
-  test('that was cut off half way is continued as one, not taken for damage', async () => {
+  test('that was cut off half way is continued, and not taken for whole meanwhile', async () => {
     const folder = await temporaryFolder();
     await fetchFrom(await hubOf(), folder);
     const hub = await hubOf(FILES_THERE, { commits: { main: OTHER } });
     const stop = new AbortController();
     const beforeDownload = () => stop.abort('SIGINT');
-    await failure(fetchFrom(hub, folder, { signal: stop.signal, beforeDownload }));
-    expect(await readFile(join(folder, 'mcp_test.jsonl'))).toEqual(MCP);
-    expect(states(await fetchFrom(hub, folder))).toMatchObject({ 'mcp_test.jsonl': 'updated' });
+    await failure(fetchFrom(hub, folder, { replace: true, signal: stop.signal, beforeDownload }));
+    expect(await readSourceRecord(folder)).toMatchObject({ commit: OTHER, complete: false });
+    expect(states(await fetchFrom(hub, folder))).toMatchObject({ 'mcp_test.jsonl': 'fetched' });
   });
 });

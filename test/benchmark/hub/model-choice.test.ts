@@ -22,7 +22,7 @@ describe('the models of a repository', () => {
       'no quantisation where there are several',
       'hf:user/repo',
       EXIT.usage,
-      /several GGUF models.*m-UD-Q4_K_M\.gguf \(0\.0 kB\), m\.Q8_0\.gguf .*m-Q4_K_M\.gguf \(0\.3 MB\)$/,
+      /several GGUF models.*m-UD-Q4_K_M\.gguf \(1 kB\), m\.Q8_0\.gguf .*m-Q4_K_M\.gguf \(300 kB\)$/,
     ],
     [
       'one that is not there',

@@ -139,14 +139,6 @@ describe('the content', () => {
 });
 
 describe('the disk', () => {
-  test('too little space is told before anything is downloaded', async () => {
-    const hub = await openHub({ entries: [{ type: 'file', path: 'm-Q8_0.gguf', size: 2 ** 52 }] });
-    const error = await failure(resolveModel('hf:user/repo:Q8_0', hub.options()));
-    expect(error.exitCode).toBe(EXIT.cannotWrite);
-    expect(error.message).toMatch(/GB free and the model needs 4503599\.6 GB more/);
-    expect(hub.downloads()).toEqual([]);
-  });
-
   test('a folder that cannot be made is named', async () => {
     const hub = await openHub();
     const file = join(hub.directory, 'file');

