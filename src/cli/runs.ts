@@ -72,8 +72,7 @@ export const show = defineCommand({
   operands: ['run'],
   run: (settings, io) =>
     withKnownRuns(settings.db, io, async (known) => {
-      const note = noting(settings, io);
-      const run = await shownRun(storedRun(settings.run, known, note, io), note);
+      const run = await shownRun(storedRun(settings.run, known, noting(settings, io), io));
       await heedStop(io);
       print(runDocument(run), () => runText(run, lookOf(settings, io), io), settings, io);
       return EXIT.done;

@@ -15,13 +15,16 @@ import { DEFAULT_DB } from '../results/databases.js';
 import { readRun } from '../results/find.js';
 import { type ReadRun, readJudgedRun, trustIn } from '../results/read-run.js';
 import { scenarioRows } from '../results/score/scenarios.js';
-import { keptLabel, nextSteps, recordOf, stepForMissing } from '../results/stored-runs.js';
+import { keptLabel, nextSteps, recordOf } from '../results/stored-runs.js';
 import { defineCommand, EXPLAIN, option } from '../settings/command.js';
 import { shortLabel } from '../settings/sources.js';
 import { LEAST_COVERAGE, shortDomains } from '../stats/coverage.js';
 import { equivalenceCard } from '../stats/equivalence.js';
 import type { StoredName } from '../store/runs.js';
 import { openStore, withStore } from '../store/store.js';
+
+/** What to do about a run whose scores must not be compared, since rows are missing. */
+const STEP_FOR_MISSING = 'the same commands (awb infer, awb judge) ask only for what is missing; then score again';
 
 export const command = defineCommand({
   description:
@@ -91,8 +94,7 @@ export const command = defineCommand({
     };
     if (json) io.stdout.write(`${JSON.stringify(scoreDocument(scored))}\n`);
     else {
-      const unforced = rollout === undefined || forced !== undefined ? undefined : shownPath(source, io);
-      const steps = short.length > 0 ? [stepForMissing(read)] : nextSteps(id, db, runs, unforced, io);
+      const steps = short.length > 0 ? [STEP_FOR_MISSING] : nextSteps(id, db, io);
       const look = lookOf(settings, io);
       io.stdout.write(scoreText(scored, { steps, db: shownPath(db, io), measureOf, look, byDomain }));
     }

@@ -34,6 +34,11 @@ export type Cell =
       readonly link?: string;
     };
 
+/** What a cell is, its text alone or more. */
+export function partsOf(cell: Cell = ''): Exclude<Cell, string> {
+  return typeof cell === 'string' ? { text: cell } : cell;
+}
+
 export interface Table {
   readonly columns: readonly Column[];
   /** Groups of rows, set apart from each other; each row has a text for every column. */
@@ -56,14 +61,8 @@ export function notesBelow({ legend = [], footnotes = [] }: Pick<Table, 'legend'
 
 /** What stands where there is no figure. */
 export const NONE = '-';
-/** Why some of these figures stand without an interval; empty where each has one. */
-export function withoutIntervalNote(estimates: readonly (Ends | null | undefined)[]): string[] {
-  return estimates.every((estimate) => !estimate || typeof estimate.low === 'number')
-    ? []
-    : [
-        `No interval: fewer than ${LEAST_CLUSTERS} trajectories (for the mean of domains: in any of them), or rows that all say the same.`,
-      ];
-}
+/** Why figures may stand without an interval. */
+export const NO_INTERVAL = `No interval: fewer than ${LEAST_CLUSTERS} trajectories (for the mean of domains: in any of them), or rows that all say the same.`;
 
 /** A figure as a cell shows it. */
 export function figure(estimate: Pick<Estimate, 'value'> | null | undefined): string {

@@ -2,7 +2,7 @@
 
 import CliTable from 'cli-table3';
 import { grouped, shortened, widthOf } from './printable.js';
-import type { Cell, CellTable, Table } from './table.js';
+import { type Cell, type CellTable, partsOf, type Table } from './table.js';
 import type { Io } from './types.js';
 
 const BOLD = '\x1b[1m';
@@ -31,49 +31,16 @@ export function hasBlocks({ TERM, LC_ALL, LC_CTYPE, LANG }: Io['env']): boolean 
   return TERM !== 'dumb' && TERM !== 'linux' && /utf-?8/i.test(locale);
 }
 
-/** Escape sequences of what is good, bad and open. */
-const TONES = { good: '\x1b[32m', bad: '\x1b[31m', open: '\x1b[33m' } as const;
-export type Tone = keyof typeof TONES;
-
-/** Which cells stand out (by group, row and column): in a colour, and the strong ones also where there are none. */
-interface Marks {
-  isStrong?(group: number, row: number, column: number): boolean;
-  toneOf?(group: number, row: number, column: number): Tone | undefined;
-}
-
-/** A table of texts of which some stand out. */
-export type MarkedTable = Table & Marks;
-
 /**
  * A table for the terminal, ending in a line feed. Where it is too wide, its gaps narrow and as few headings as possible become short.
  * Columns that still do not fit follow in further tables under the same first column, so that nothing is left out.
  */
-export function terminal(table: CellTable & Marks, look: Look): string {
+export function terminal(table: CellTable, look: Look): string {
   const footer = (table.footnotes ?? []).flatMap((note) => wrapped(note, look.columns)).map((line) => dim(line, look));
-  return `${[...layOut(withTexts(table), look), ...footer].join('\n')}\n`;
+  return `${[...layOut(table, look), ...footer].join('\n')}\n`;
 }
 
-/** Colours in a terminal of what looks so on a page. */
-const LOOKS: Readonly<Record<string, Tone>> = { good: 'good', bad: 'bad', soft: 'open' };
-
-/** The texts of cells and how they look, without what stands below them on a page. */
-function withTexts({ groups, ...table }: CellTable & Marks): MarkedTable {
-  const partsOf = (cell: Cell = ''): Exclude<Cell, string> => (typeof cell === 'string' ? { text: cell } : cell);
-  const at = (group: number, row: number, column: number) => partsOf(groups[group]?.[row]?.[column]);
-  return {
-    isStrong: (...place) => at(...place).isStrong ?? false,
-    toneOf: (...place) => LOOKS[at(...place).look ?? ''],
-    ...table,
-    groups: groups.map((rows) => rows.map((cells) => cells.map((cell) => partsOf(cell).text))),
-  };
-}
-
-/** Whether a table fits into the terminal's width as one. */
-export function fits(table: MarkedTable, look: Look): boolean {
-  return fitted(withMarks(table, false), look.columns) !== undefined;
-}
-
-function layOut(table: MarkedTable, look: Look): string[] {
+function layOut(table: CellTable, look: Look): string[] {
   // Measured as it is without colours, where asterisks take room: both ways have the same layout.
   const [plain, shown] = [withMarks(table, false), withMarks(table, look.color)];
   const whole = fitted(plain, look.columns);
@@ -121,18 +88,20 @@ function widthUnder({ groups }: Table, { headings, gap }: Setting): number {
   return widths.reduce((sum, width) => sum + width + gap, -gap);
 }
 
+/** Colours in a terminal of what looks so on a page. */
+const COLORS: Readonly<Record<string, string>> = { good: '\x1b[32m', bad: '\x1b[31m', soft: '\x1b[33m' };
+
 /** Strong cells are bold and green where there are colours. Elsewhere an asterisk follows them, and a space the rest of their column. */
-function withMarks(table: MarkedTable, color: boolean): Table {
-  const isStrong = (group: number, row: number, column: number) => table.isStrong?.(group, row, column) ?? false;
+function withMarks(table: CellTable, color: boolean): Table {
   const spaces = table.columns.map((_, column) => {
-    const hasMarks = table.groups.some((rows, group) => rows.some((_row, row) => isStrong(group, row, column)));
+    const hasMarks = table.groups.flat().some((cells) => partsOf(cells[column]).isStrong);
     return hasMarks && !color ? ' ' : '';
   });
-  const cell = (text: string, group: number, row: number, column: number) => {
-    const strong = isStrong(group, row, column);
-    if (!color) return strong ? `${text}*` : text + spaces[column];
-    const tone = strong ? 'good' : table.toneOf?.(group, row, column);
-    return tone === undefined ? text : `${strong ? BOLD : ''}${TONES[tone]}${text}${RESET}`;
+  const shown = (cell: Cell, column: number) => {
+    const { text, isStrong, look = '' } = partsOf(cell);
+    if (!color) return isStrong ? `${text}*` : text + spaces[column];
+    const code = isStrong ? `${BOLD}${COLORS.good}` : COLORS[look];
+    return code === undefined ? text : `${code}${text}${RESET}`;
   };
   return {
     ...table,
@@ -141,9 +110,7 @@ function withMarks(table: MarkedTable, color: boolean): Table {
       heading: column.heading + spaces[index],
       short: column.short + spaces[index],
     })),
-    groups: table.groups.map((rows, group) =>
-      rows.map((cells, row) => cells.map((text, column) => cell(text, group, row, column))),
-    ),
+    groups: table.groups.map((rows) => rows.map((cells) => cells.map(shown))),
   };
 }
 

@@ -80,21 +80,11 @@ function coefficientCells(found: FigureAgreement['judge']): string[] {
   return [twoDecimals('kappa' in found ? found.kappa : found.alpha), intervalText(found) ?? NONE];
 }
 
-function notesOn(found: PeopleAgreement): string[] {
-  const figures = [...DIMENSIONS.map((name) => found.dimensions[name]), found.total];
-  const hasCeiling = figures.some(({ people }) => people !== null);
-  const isFlat = figures.some(({ judge, bias }) => judge === null && bias !== null);
-  const scarce = Object.entries(found.too_few_trajectories).map(
-    ([domain, trajectories]) => `${domainName(domain)} (${trajectories})`,
-  );
-  const how = '95 %: of kappa and alpha by drawing trajectories again, of the bias clustered by trajectory.';
-  const narrow = `Of fewer than ${ENOUGH_CLUSTERS} trajectories the former are too narrow.`;
+function notesOn({ too_few_trajectories: few }: PeopleAgreement): string[] {
+  const scarce = Object.entries(few).map(([domain, trajectories]) => `${domainName(domain)} (${trajectories})`);
   return [
-    ...(hasCeiling ? [] : ['No ceiling: two people have to rate the same predictions, and not all alike.']),
-    ...(isFlat ? [`${NONE} under Judge: all ratings are the same one, so that nothing says what chance gives.`] : []),
-    found.trajectories < LEAST_CLUSTERS
-      ? `No interval: fewer than ${LEAST_CLUSTERS} trajectories.`
-      : `${how}${found.trajectories < ENOUGH_CLUSTERS ? ` ${narrow}` : ''}`,
+    `${NONE} under People: no two people rated the same predictions. ${NONE} under either: all ratings are the same one, so that nothing says what chance gives.`,
+    `95 %: of kappa and alpha by drawing trajectories again, which is too narrow for fewer than ${ENOUGH_CLUSTERS}; of the bias clustered by trajectory. No interval: fewer than ${LEAST_CLUSTERS} trajectories.`,
     ...(scarce.length === 0 ? [] : [`Fewer than ${LEAST_CLUSTERS} trajectories, so no line: ${scarce.join(', ')}.`]),
   ];
 }
@@ -116,19 +106,16 @@ function sentencesOf(panel: PanelDocument): string[] {
     'not judged by a judge': panel.not_judged,
   };
   const told = Object.entries(others).flatMap(([what, count]) => (count > 0 ? [`; ${count} ${what}`] : []));
-  const bare = Object.entries(panel.offsets ?? {}).filter(([, { rows }]) => rows === 0);
-  const names = bare.map(([domain]) => domainName(domain)).join(', ');
+  const bare = Object.entries(panel.offsets ?? {}).flatMap(([domain, { rows }]) =>
+    rows === 0 ? domainName(domain) : [],
+  );
+  const fewer = `${counted(panel.by_fewer, 'prediction')} rated by fewer than all judges; what each judge rates higher or lower than all of them (by domain and dimension, on rows that all judged) is taken out`;
+  const unknown = `no row of ${bare.join(', ')} was rated by all judges, so their offsets are not known there and no quorum helps`;
   return [
     `panel of ${judges.length} judges, ${combine} of their ratings; ${rule}`,
     `rated: ${rated} of ${counted(predictions, 'prediction')}${told.join('')}`,
-    ...(quorum === null
-      ? []
-      : [
-          `${counted(panel.by_fewer, 'prediction')} rated by fewer than all judges; what each judge rates higher or lower than all of them (by domain and dimension, on rows that all judged) is taken out`,
-        ]),
-    ...(bare.length === 0
-      ? []
-      : [`no row of ${names} was rated by all judges, so their offsets are not known there and no quorum helps`]),
+    ...(quorum === null ? [] : [fewer]),
+    ...(bare.length === 0 ? [] : [unknown]),
   ];
 }
 
@@ -158,8 +145,6 @@ function agreementTable({ all, domains }: PanelAgreement): Table {
     alphaCells('Total', 'interval', all.total_score),
   ];
   const sorted = Object.entries(domains).sort(([a], [b]) => inTableOrder(a, b));
-  const alphas = [...Object.values(all), ...sorted.map(([, { total_score }]) => total_score)];
-  const isOpen = alphas.some((found) => found !== null && found.low === null);
   return {
     columns: columnsOf('<Agreement, <Scale, Alpha, 95 % interval|95 %, Rows'),
     groups: [
@@ -169,9 +154,7 @@ function agreementTable({ all, domains }: PanelAgreement): Table {
         : []),
     ],
     footnotes: [
-      "Krippendorff's alpha between the judges: 1 is perfect, 0 is chance. Rows: rated by two judges or more. Intervals resample trajectories.",
-      ...(alphas.includes(null) ? ['-: all ratings are one and the same, which says nothing of agreement.'] : []),
-      ...(isOpen ? [`No interval: fewer than ${LEAST_CLUSTERS} trajectories.`] : []),
+      `Krippendorff's alpha between the judges: 1 is perfect, 0 is chance; ${NONE} where all ratings are one and the same. Rows: rated by two judges or more. Intervals resample trajectories, of which there have to be ${LEAST_CLUSTERS}.`,
     ],
   };
 }

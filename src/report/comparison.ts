@@ -7,17 +7,16 @@ import { documentOf, FIGURE, keyed, SPREAD, TEXT } from '../core/document.js';
 import { domainName, domainsOfMean, meanName } from '../core/domains.js';
 import { asciiJson } from '../core/json.js';
 import { intervalText, oneLine, shortened, signed, twoDecimals } from '../core/printable.js';
-import { chanceText, columnsOf, NONE, type OutputFormat, withoutIntervalNote } from '../core/table.js';
 import {
-  blocksText,
-  bold,
-  type Look,
-  legendOf,
-  type MarkedTable,
-  type Tone,
-  terminal,
-  wrapped,
-} from '../core/terminal.js';
+  type Cell,
+  type CellTable,
+  chanceText,
+  columnsOf,
+  NO_INTERVAL,
+  NONE,
+  type OutputFormat,
+} from '../core/table.js';
+import { blocksText, bold, type Look, legendOf, terminal, wrapped } from '../core/terminal.js';
 import { DIMENSIONS, type Estimate } from '../core/types.js';
 import type { Comparison, Difference, DifferenceSet } from '../stats/compare.js';
 import { csvText, markdownTable, markdownText } from './markup.js';
@@ -75,19 +74,14 @@ export function openingOf({
   if (total === undefined) return `Nothing can be said of ${one} against ${other}.`;
   const { name, rows: all } = meanIn(comparison);
   const over = `${name === 'Overall' ? '' : `${name}; `}${rowsText(total.difference.rows, all)} ${all === 1 ? 'row' : 'rows'}`;
-  if (total.wins + total.losses === 0) return `${one} and ${other} score alike on every row (${over}).`;
-  const { value, low, high } = total.difference;
-  const points = (figure: number) => twoDecimals(Math.abs(figure));
-  if (low === undefined || high === undefined) {
-    return `${one} scores ${points(value)} points ${value < 0 ? 'less' : 'more'} than ${other} (${over}); whether by more than chance, so few trajectories cannot say.`;
-  }
-  if (low <= 0 && high >= 0) {
-    const least = total.smallestEffect;
-    const shown = least === undefined ? '' : `; a true ${points(least)} would have shown, with 80 % power`;
-    return `${one} and ${other} cannot be told apart: ${signed(value)} points (95 % interval ${intervalText({ low, high }, signed)}; ${over})${shown}.`;
-  }
-  const ends = low > 0 ? { low, high } : { low: high, high: low };
-  return `${one} is ${low > 0 ? 'better' : 'worse'} than ${other} by ${points(value)} points (95 % interval ${intervalText(ends, points)}; ${over}).`;
+  const { value, low = 0, high = 0 } = total.difference;
+  const interval = intervalText(total.difference, signed);
+  const chance = interval === undefined ? 'too few trajectories for an interval' : `95 % interval ${interval}`;
+  const points = `${signed(value)} points (${chance}; ${over})`;
+  if (low > 0 || high < 0) return `${one} is ${low > 0 ? 'better' : 'worse'} than ${other}: ${points}.`;
+  const least = total.smallestEffect;
+  const shown = least === undefined ? '' : `; a true ${twoDecimals(least)} would have shown, with 80 % power`;
+  return `${one} and ${other} cannot be told apart: ${points}${shown}.`;
 }
 
 /** A run, as JSON names it. */
@@ -253,16 +247,11 @@ const CSV_KEYS = [
 /** A line for each domain and figure, Overall's under the domain `overall`; the rows compared are those of the figure. Unrounded. */
 function csv(view: ComparisonView): string {
   const { domains, overall } = comparisonDocument(view);
-  const { comparison } = view;
-  // In the order of the comparison: an object puts a domain whose name is a number before all others.
-  const sets = [
-    ...comparison.domains.map(({ domain }) => [domain, domains[domain]] as const),
-    ['overall', { ...overall, rows: meanIn(comparison).rows }] as const,
-  ];
+  const sets = Object.entries({ ...domains, overall: { ...overall, rows: meanIn(view.comparison).rows } });
   const lines = sets.flatMap(([domain, set]) =>
     (['total', ...DIMENSIONS] as const).flatMap((figure) => {
-      const found = set?.[figure];
-      return found ? [[domain, figure, set?.rows, found.rows, ...CSV_KEYS.map((key) => found[key])]] : [];
+      const found = set[figure];
+      return found ? [[domain, figure, set.rows, found.rows, ...CSV_KEYS.map((key) => found[key])]] : [];
     }),
   );
   return csvText([['domain', 'figure', 'rows', 'compared', ...CSV_KEYS], ...lines]);
@@ -278,7 +267,7 @@ export const TELLING = [4, 5];
 const SHOWN_P = 0.05;
 
 /** With the figure of each row, group by group; null where it has none. */
-interface DifferenceTable extends MarkedTable {
+interface DifferenceTable extends CellTable {
   readonly figures: readonly (readonly (Estimate | null)[])[];
 }
 
@@ -308,7 +297,6 @@ export function differenceTable(comparison: Comparison, dimensions = false): Dif
     columns: COLUMNS,
     groups: lines.map((group) => group.map(differenceRow)),
     figures: lines.map((group) => group.map(([, , found]) => found?.difference ?? null)),
-    toneOf: (group, row, column) => (TELLING.includes(column) ? toneOf(lines[group]?.[row]?.[2]) : undefined),
     footnotes: [
       ...(lines.flat().some(([, , found]) => isStarred(found)) ? ['*: p holds among all domains, too (Holm).'] : []),
       ...(fixed === undefined
@@ -321,7 +309,7 @@ export function differenceTable(comparison: Comparison, dimensions = false): Dif
     legend: [
       'Rows: rated in both runs, of those that either chose (one number where all are). Base and Candidate: scores on these rows, with empty, refused and confusing predictions at rating 1.',
       '95 %: interval of the paired difference for new rows like these, clustered by trajectory. p: permutation test by trajectory. Both are of each line taken alone; * where the p adjusted for all domains is below 0.05, too. Detectable: the smallest true difference that these rows would have shown, with 80 % power.',
-      ...withoutIntervalNote([...totals, overall.total].map((found) => found?.difference)),
+      NO_INTERVAL,
       'A domain in which every row differs alike may hide others: Overall allows for as many as its trajectories leave open.',
       ...(name === 'Overall' ? [] : [`${name}: mean of the domains; Overall needs all seven and no other.`]),
     ],
@@ -332,20 +320,24 @@ export function differenceTable(comparison: Comparison, dimensions = false): Dif
 type Line = readonly [name: string, rows: number, found: Difference | undefined];
 
 /** Whether the candidate is shown to be better or worse. */
-function toneOf(found: Difference | undefined): Tone | undefined {
-  const { low = 0, high = 0 } = found?.difference ?? {};
+function lookOfDifference({ low = 0, high = 0 }: Estimate): string | undefined {
   if (low > 0) return 'good';
   return high < 0 ? 'bad' : undefined;
 }
 
-function differenceRow([name, rows, found]: Line): string[] {
+function differenceRow([name, rows, found]: Line): Cell[] {
   if (found === undefined) return [name, rowsText(0, rows), ...COLUMNS.slice(2).map(() => NONE)];
   const { difference, base, candidate, wins, ties, losses, p, smallestEffect } = found;
+  const look = lookOfDifference(difference);
   const chance = p === undefined ? NONE : chanceText(p);
   return [
-    ...[name, rowsText(difference.rows, rows), twoDecimals(base), twoDecimals(candidate), signed(difference.value)],
-    ...[intervalText(difference, signed) ?? NONE, `${chance}${isStarred(found) ? '*' : ''}`],
-    ...[`${wins}/${ties}/${losses}`, smallestEffect === undefined ? NONE : twoDecimals(smallestEffect)],
+    ...[name, rowsText(difference.rows, rows), twoDecimals(base), twoDecimals(candidate)],
+    ...[signed(difference.value), intervalText(difference, signed) ?? NONE].map((text) => ({ text, look })),
+    ...[
+      `${chance}${isStarred(found) ? '*' : ''}`,
+      `${wins}/${ties}/${losses}`,
+      smallestEffect === undefined ? NONE : twoDecimals(smallestEffect),
+    ],
   ];
 }
 

@@ -61,7 +61,7 @@ export function costTable(
   return {
     columns: columnsOf('<Tokens, Prompt, Cached, Output, Reasoning|Reason., Cost'),
     groups: byDomain ? lines : [lines.flat()],
-    footnotes: [...asked.flatMap(priceNote), ...unknownNotes(asked)],
+    footnotes: asked.map(priceNote),
   };
 }
 
@@ -82,24 +82,11 @@ interface Line {
   readonly spending: Spending;
 }
 
-/** By which price a cost was counted, and what is not in it. */
-function priceNote({ who, spending: { price, total } }: Line): string[] {
-  if (price === undefined || total.usd === undefined) return [];
+/** By which price a cost was counted, and what is not in it; or why it is unknown. */
+function priceNote({ who, spending: { price, total } }: Line): string {
+  if (price === undefined) return `${who}: no price is known; awb score --prices FILE names one.`;
+  if (total.usd === undefined) return `${who}: the server counted no tokens.`;
   const left = total.unpriced === 0 ? '' : `; what ${counted(total.unpriced, 'row')} cost is not known, and not in it`;
   const tiered = hasTiers(price) ? '; calls of one row count by the mean length of their prompts' : '';
-  return [`${who}: price of ${oneLine(price.model, 60)} by ${oneLine(price.source, 80)}${tiered}${left}.`];
-}
-
-/** Why a cost is unknown. */
-function unknownNotes(lines: readonly Line[]): string[] {
-  const names = (isPriced: boolean) =>
-    lines
-      .filter(({ spending: { total, price } }) => total.usd === undefined && (price !== undefined) === isPriced)
-      .map(({ who }) => who.toLowerCase())
-      .join(', ');
-  const [unpriced, uncounted] = [names(false), names(true)];
-  return [
-    ...(unpriced === '' ? [] : [`No price is known: ${unpriced}. awb score --prices FILE names one.`]),
-    ...(uncounted === '' ? [] : [`The server counted no tokens: ${uncounted}.`]),
-  ];
+  return `${who}: price of ${oneLine(price.model, 60)} by ${oneLine(price.source, 80)}${tiered}${left}.`;
 }

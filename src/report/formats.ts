@@ -2,21 +2,14 @@
 
 import { z } from 'zod';
 import { documentOf, FIGURE, keyed, SPREAD, TEXT } from '../core/document.js';
-import { present, UserError } from '../core/errors.js';
+import { UserError } from '../core/errors.js';
 import { asciiJson } from '../core/json.js';
 import { intervalText, shortenedByWords, twoDecimals } from '../core/printable.js';
-import type { OutputFormat } from '../core/table.js';
-import { bold, fits, type Look, legendOf, type MarkedTable, terminal, wrapped } from '../core/terminal.js';
+import { type CellTable, type OutputFormat, partsOf } from '../core/table.js';
+import { bold, type Look, legendOf, terminal, wrapped } from '../core/terminal.js';
 import { askedName, DOMAINS } from '../core/types.js';
 import { COSTS, costsSource } from './costs.js';
-import {
-  type Block,
-  type BoardRow,
-  figureIds,
-  type Leaderboard,
-  legendOn,
-  remarksOn,
-} from './leaderboard/leaderboard.js';
+import { type Block, type BoardRow, figureIds, type Leaderboard } from './leaderboard/leaderboard.js';
 import { csvText, latexText, markdownTable, markdownText } from './markup.js';
 import { TRUST, trustDocument } from './trust.js';
 
@@ -33,15 +26,21 @@ export const TEXT_FORMATS = {
   hf: { endings: ['.yaml', '.yml'], print: huggingFaceBoard },
 } satisfies Record<string, OutputFormat<Leaderboard, Look>>;
 
-/** Some columns of a block as a table: its own runs, then the published rows; what stands out is marked. */
-function tableOf({ columns, rows }: Block, footnotes: readonly string[], shown = [...columns.keys()]): MarkedTable {
+/** A block as a table: its own runs, then the published rows; what stands out is strong. */
+function tableOf(block: Block, footnotes: readonly string[], most = Number.POSITIVE_INFINITY): CellTable {
+  const { columns, rows } = block;
   const isOwn = ({ run }: BoardRow) => run !== undefined;
   const groups = [rows.filter(isOwn), rows.filter((row) => !isOwn(row))].filter((some) => some.length > 0);
   return {
-    columns: shown.flatMap((column) => columns[column] ?? []),
-    groups: groups.map((some) => some.map(({ texts }) => shown.map((column) => texts[column] ?? ''))),
+    columns,
+    groups: groups.map((some) =>
+      some.map(({ texts, marked }) =>
+        columns.map(({ id }, column) => {
+          return { text: shortenedByWords(texts[column] ?? '', most), isStrong: marked.has(id) };
+        }),
+      ),
+    ),
     footnotes,
-    isStrong: (group, row, column) => groups[group]?.[row]?.marked.has(columns[shown[column] ?? -1]?.id ?? '') ?? false,
   };
 }
 
@@ -49,33 +48,21 @@ function tableOf({ columns, rows }: Block, footnotes: readonly string[], shown =
 const CELL_COLUMNS = 40;
 
 function terminalBoard({ blocks }: Leaderboard, look: Look): string {
-  const mark = look.color ? 'Green' : '*';
   const texts = blocks.map((block) => {
     const title = wrapped(block.heading, look.columns).map((line) => bold(line, look));
     const judge = block.judge.flatMap((line) => wrapped(line, look.columns));
-    const marks = block.markNote === undefined ? [] : [`${mark}: best of its column, or not shown to be worse.`];
-    const rows = block.rows.map((row) => ({
-      ...row,
-      texts: row.texts.map((text) => shortenedByWords(text, CELL_COLUMNS)),
-    }));
-    const all = tableOf({ ...block, rows }, [...marks, ...block.notes]);
-    const places = [...block.columns.keys()];
-    // What says the same of every run gives way where there is no room.
-    const alike = fits(all, look) ? [] : places.filter((column) => isAlike(block, column));
-    const facts = alike.map((column) => `${block.columns[column]?.heading} ${block.rows[0]?.texts[column]}`);
-    const telling = places.filter((column) => !alike.includes(column));
-    const footnotes = [...marks, `Of every run: ${facts.join(', ')}.`, ...block.notes];
-    const table = alike.length === 0 ? all : tableOf({ ...block, rows }, footnotes, telling);
+    const mark = look.color ? 'Green' : '*';
+    const marks = block.hasMarks ? [`${mark}: best of its column, or not shown to be worse.`] : [];
+    const table = tableOf(block, [...marks, ...block.notes], CELL_COLUMNS);
     return `${[...title, ...judge].join('\n')}\n\n${terminal(table, look)}`;
   });
-  const legend = blocks.flatMap((block) => legendOn(block, mark));
-  return [...texts, legendOf(legend, look)].join('\n');
-}
-
-function isAlike({ columns, rows }: Block, column: number): boolean {
-  const own = rows.filter(({ run }) => run !== undefined);
-  const texts = new Set(own.map((row) => row.texts[column]));
-  return ['coverage', 'rows'].includes(columns[column]?.id ?? '') && texts.size === 1;
+  return [
+    ...texts,
+    legendOf(
+      blocks.flatMap(({ legend }) => legend),
+      look,
+    ),
+  ].join('\n');
 }
 
 function markdownBlock(block: Block): string {
@@ -83,14 +70,15 @@ function markdownBlock(block: Block): string {
     `### ${markdownText(block.heading)}`,
     '',
     ...block.judge.flatMap((text) => [markdownText(text), '']),
-    markdownTable(tableOf(block, remarksOn(block, 'Bold'))),
+    markdownTable(tableOf(block, [...block.legend, ...block.notes])),
   ].join('\n');
 }
 
 function latexBlock(block: Block): string {
   const line = (cells: readonly string[]) => `  ${cells.join(' & ')} \\\\`;
-  const { columns, groups, isStrong } = tableOf(block, []);
-  const cell = (text: string, isBold = false) => (isBold ? `\\textbf{${latexText(text)}}` : latexText(text));
+  const { columns, groups } = tableOf(block, []);
+  const shown = ({ text, isStrong }: ReturnType<typeof partsOf>) =>
+    isStrong ? `\\textbf{${latexText(text)}}` : latexText(text);
   return [
     '\\begin{table}',
     '  \\centering',
@@ -99,12 +87,10 @@ function latexBlock(block: Block): string {
     '  \\toprule',
     line(columns.map(({ short }) => latexText(short))),
     '  \\midrule',
-    ...groups.flatMap((rows, group) =>
-      rows.map((cells, row) => line(cells.map((text, column) => cell(text, isStrong?.(group, row, column))))),
-    ),
+    ...groups.flat().map((cells) => line(cells.map(partsOf).map(shown))),
     '  \\bottomrule',
     '  \\end{tabular}',
-    ...[...block.judge, ...remarksOn(block, 'Bold')].map((note) => `  \\par{\\footnotesize ${latexText(note)}}`),
+    ...[...block.judge, ...block.legend, ...block.notes].map((note) => `  \\par{\\footnotesize ${latexText(note)}}`),
     '\\end{table}',
     '',
   ].join('\n');
@@ -217,7 +203,7 @@ export function leaderboardDocument({ blocks }: Leaderboard) {
       judgeTrust: trustDocument(block.trust),
       columns: figureIds(block),
       rows: block.rows.map((row) => rowSource(block, row)),
-      notes: remarksOn(block, 'best'),
+      notes: [...block.legend, ...block.notes],
     })),
   });
 }
@@ -256,18 +242,17 @@ const RUN_KEYS = [
   ...['complete', 'fewer_rows', 'macro_of'],
 ];
 
-/** The figures of a line are those of any block, whether or not its own shows them. */
 function csvBoard(board: Leaderboard): string {
   const ids = [...new Set(board.blocks.flatMap(figureIds))];
   const lines = leaderboardDocument(board).blocks.flatMap((block, index) => {
     const { protocol, rollout } = block.judged_with;
     const judged = { ...block.judged_with, protocol: askedName(protocol ?? undefined, rollout) };
-    return block.rows.map((row, at) => {
+    return block.rows.map((row) => {
       const known = new Map<string, unknown>(
         Object.entries({ ...judged, measure: block.measure, ...row, block: index + 1 }),
       );
       const figures = ids.flatMap((id) => {
-        const figure = figureSource(present(board.blocks[index]?.rows[at]), id);
+        const { [id]: figure } = row.figures;
         return [figure?.value, figure?.low, figure?.high, figure?.best ?? false, figure?.official];
       });
       return [...RUN_KEYS.map((key) => known.get(key)), ...figures];

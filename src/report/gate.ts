@@ -15,8 +15,8 @@ import type { ExitCode } from '../core/errors.js';
 import { countBy, groupBy } from '../core/groups.js';
 import { asciiJson } from '../core/json.js';
 import { oneLine, printable } from '../core/printable.js';
-import { columnsOf, NONE } from '../core/table.js';
-import { blocksText, type Look, legendOf, type MarkedTable, painted, terminal, wrapped } from '../core/terminal.js';
+import { type CellTable, columnsOf, NONE } from '../core/table.js';
+import { blocksText, type Look, legendOf, painted, terminal, wrapped } from '../core/terminal.js';
 import type { Comparison } from '../stats/compare.js';
 import type { Policy } from '../stats/policy.js';
 import { COMPARISON, comparisonSource, differenceTable, RUN, runSource, type ShownRun } from './comparison.js';
@@ -99,27 +99,25 @@ const COLORS: Readonly<Record<GateOutcome, string>> = {
 };
 
 const COLUMNS = columnsOf('<Rule, Base, Candidate|Cand., Change, Interval, Bound, <Result');
-const TONE = { GO: 'good', 'NO-GO': 'bad', INCONCLUSIVE: 'open', INCOMPLETE: 'open' } as const;
+const LOOKS = { GO: 'good', 'NO-GO': 'bad', INCONCLUSIVE: 'soft', INCOMPLETE: 'soft' } as const;
 const RESULT = { GO: 'holds', 'NO-GO': 'broken', INCONCLUSIVE: 'open', INCOMPLETE: 'no evidence' } as const;
 
 /** A line for each rule on a figure; the rules that brought the verdict come first. Empty columns are left out. */
-export function ruleTable({ rules }: GateReport): MarkedTable {
+export function ruleTable({ rules }: GateReport): CellTable {
   const tests = rules.filter(isTest);
   const lines = tests.map(({ name, shown, limit, verdict, counts }) => {
     const { base = NONE, candidate = NONE, change = NONE, interval = NONE, bound } = shown;
     const demand = bound === undefined ? NONE : `${limit === undefined ? '≥' : '≤'} ${bound}`;
     // In parentheses where the gate does not heed it.
     const result = counts || verdict === 'GO' ? RESULT[verdict] : `(${RESULT[verdict]})`;
-    return [name, base, candidate, change, interval, demand, result].map((text) => oneLine(text, 100));
+    const texts = [name, base, candidate, change, interval, demand].map((text) => oneLine(text, 100));
+    return [...texts, { text: result, look: counts || verdict === 'GO' ? LOOKS[verdict] : undefined }];
   });
   const shown = COLUMNS.map((_, column) => lines.some((line) => line[column] !== NONE));
   const pick = <T>(cells: readonly T[]) => cells.filter((_, column) => shown[column]);
-  const toneOf = (rule: BoundResult | undefined) =>
-    rule?.counts || rule?.verdict === 'GO' ? TONE[rule.verdict] : undefined;
   return {
     columns: pick(COLUMNS),
     groups: [lines.map(pick)],
-    toneOf: (_, row, column) => (column === pick(COLUMNS).length - 1 ? toneOf(tests[row]) : undefined),
     legend: tests.some((rule) => !rule.counts && rule.verdict !== 'GO')
       ? ['In parentheses: what does not count here. A supporting rule counts only when broken, an advisory one never.']
       : [],
@@ -208,38 +206,33 @@ const ANNOTATION_LIMIT = 10;
 
 /**
  * Annotations as workflow commands: an error for each breach and for missing evidence, a warning for each open rule, and a notice for
- * each rule that is broken and does not count. Of each kind at most ten are shown, those with the greatest impact; where there are
- * more, the last one says how many. A GO and advice have a notice of their own. Ends in a line feed.
+ * each rule that is broken and does not count, of each kind the ten with the greatest impact. A GO and advice have a notice of their own.
+ * Ends in a line feed.
  */
 export function annotations({ verdict, summary, rules }: GateReport): string {
-  const ofKind = (kind: string, isOf: (rule: RuleResult) => boolean, whole: readonly string[] = []) => {
-    const byImpact = rules.filter(isOf).sort((a, b) => b.impact - a.impact);
-    // A verdict of an advisory rule is advice, whatever it found.
-    const of = (rule: RuleResult) => `awb gate: ${rule.tier === 'advisory' ? 'ADVICE' : rule.verdict}, ${rule.name}`;
-    const all = [...whole, ...byImpact.map((rule) => command(kind, of(rule), rule.sentence))];
-    const shown = all.length > ANNOTATION_LIMIT ? all.slice(0, ANNOTATION_LIMIT - 1) : all;
-    const left = all.length - shown.length;
-    const more = left === 0 ? [] : [command(kind, 'awb gate', `${left} more; the job summary has them all.`)];
-    return [...shown, ...more];
+  const kindOf = (rule: RuleResult) => {
+    if (rule.verdict === 'INCONCLUSIVE' && rule.counts) return 'warning';
+    if (rule.verdict !== 'NO-GO' && rule.verdict !== 'INCOMPLETE') return undefined;
+    return rule.counts ? 'error' : rule.verdict === 'NO-GO' ? 'notice' : undefined;
   };
-  const isBroken = (rule: RuleResult) => rule.verdict === 'NO-GO' || rule.verdict === 'INCOMPLETE';
-  const isGood = verdict === 'GO' || verdict === 'ADVICE';
-  return [
-    ...ofKind('error', (rule) => rule.counts && isBroken(rule)),
-    ...ofKind('warning', (rule) => rule.counts && rule.verdict === 'INCONCLUSIVE'),
-    ...ofKind(
-      'notice',
-      (rule) => !rule.counts && rule.verdict === 'NO-GO',
-      isGood ? [command('notice', `awb gate: ${verdict}`, summary)] : [],
-    ),
-  ].join('');
+  // A verdict of an advisory rule is advice, whatever it found.
+  const titleOf = (rule: RuleResult) => `${rule.tier === 'advisory' ? 'ADVICE' : rule.verdict}, ${rule.name}`;
+  const byImpact = [...rules].sort((a, b) => b.impact - a.impact);
+  const whole = verdict === 'GO' || verdict === 'ADVICE' ? [command('notice', verdict, summary)] : [];
+  return (['error', 'warning', 'notice'] as const)
+    .flatMap((kind) => {
+      const own = byImpact.filter((rule) => kindOf(rule) === kind);
+      const commands = own.map((rule) => command(kind, titleOf(rule), rule.sentence));
+      return [...(kind === 'notice' ? whole : []), ...commands].slice(0, ANNOTATION_LIMIT);
+    })
+    .join('');
 }
 
 /** `%` is escaped first of all, so that no text brings an escape of its own. */
 function command(kind: string, title: string, text: string): string {
   const data = (value: string) =>
     oneLine(value, 1000).replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
-  const property = data(title).replaceAll(':', '%3A').replaceAll(',', '%2C');
+  const property = data(`awb gate: ${title}`).replaceAll(':', '%3A').replaceAll(',', '%2C');
   // The runner would find a command of the older form anywhere in the line.
   return `::${kind} title=${property}::${data(text)}`.replace(/##(?=\[)/g, '# #').concat('\n');
 }

@@ -1,8 +1,7 @@
 // Texts and tables in Markdown, LaTeX and CSV: whatever a text holds, it stays text.
 
 import { printable } from '../core/printable.js';
-import { notesBelow } from '../core/table.js';
-import type { MarkedTable } from '../core/terminal.js';
+import { type CellTable, notesBelow, partsOf } from '../core/table.js';
 
 /** Records of RFC 4180, one a line. */
 export function csvText(records: readonly (readonly unknown[])[]): string {
@@ -23,23 +22,21 @@ function csvCell(value: unknown): string {
 }
 
 /** A table in GitHub's Markdown, strong cells in bold and its notes as a list, ending in an empty line. */
-export function markdownTable(table: MarkedTable): string {
-  const { columns, groups, isStrong = () => false } = table;
+export function markdownTable(table: CellTable): string {
+  const { columns, groups } = table;
   const notes = notesBelow(table);
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  const shown = groups
+    .flat()
+    .map((cells) =>
+      line(
+        cells.map(partsOf).map(({ text, isStrong }) => (isStrong ? `**${markdownText(text)}**` : markdownText(text))),
+      ),
+    );
   return [
     line(columns.map(({ heading }) => markdownText(heading))),
     line(columns.map(({ align }) => (align === 'right' ? '--:' : ':--'))),
-    ...groups.flatMap((rows, group) =>
-      rows.map((cells, row) =>
-        line(
-          cells.map((text, column) => {
-            const shown = markdownText(text);
-            return isStrong(group, row, column) ? `**${shown}**` : shown;
-          }),
-        ),
-      ),
-    ),
+    ...shown,
     '',
     ...notes.map((note) => `- ${markdownText(note)}`),
     ...(notes.length === 0 ? [] : ['']),

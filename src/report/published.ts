@@ -10,6 +10,12 @@ export const PUBLISHED_SOURCE = {
   rows: 2170,
 } as const;
 
+/** What is said of these rows wherever they are shown. */
+export const PUBLISHED_NOTES = [
+  `published: ${PUBLISHED_SOURCE.text}, judge ${PUBLISHED_SOURCE.judge}; official figures, neither ranked, tested nor marked.`,
+  'Qwen-AgentWorld-397B-A17B: its Overall is published as 58.71, the mean of its columns is 58.76.',
+];
+
 export interface PublishedRow {
   readonly model: string;
   readonly scores: ReadonlyMap<Domain, number>;

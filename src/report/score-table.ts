@@ -1,5 +1,5 @@
 // Scored runs -> tables: of ratings, of measures and what their numbers mean, of decision equivalence, of scenarios, and of a rollout (by
-// distance from the last true observation, where starts differ by step, too, and how it drifts).
+// distance from the last true observation, and how it drifts).
 
 import type { EstimateDocument } from '../core/document.js';
 import { domainName, domainsOfMean, isPublished, meanName } from '../core/domains.js';
@@ -14,9 +14,9 @@ import {
   figure,
   figureCell,
   intervalCell,
+  NO_INTERVAL,
   NONE,
   type Table,
-  withoutIntervalNote,
 } from '../core/table.js';
 import {
   DIMENSIONS,
@@ -82,9 +82,7 @@ export function scoreTable(card: ScoreCard): CellTable | undefined {
     legend: [
       'Predictions (Pred.): those that are valid to the official script, of those chosen (rows times repeats).',
       'Total: mean of the five dimensions. 95 %: its interval, clustered by trajectory.',
-      ...withoutIntervalNote(
-        [...card.domains.map((score) => score.withFailures), card.overallWithFailures].map(({ total }) => total),
-      ),
+      NO_INTERVAL,
       'Failures of the model: empty, refused and confusing predictions. Official: Total as the official script counts it. micro: its mean over samples, of all domains.',
       name === 'Overall'
         ? 'Overall: mean of the seven domains.'
@@ -119,9 +117,6 @@ export function measureTable(card: ScoreCard, measureOf: MeasureLookup): CellTab
   if (names.length === 0) return undefined;
   const measured = card.domains.filter(hasMeasures);
   const behind = domainsOfMean(measured.map(({ domain }) => domain));
-  const having = (name: string) => measured.filter((one) => behind.includes(one.domain) && one.measures[name]).length;
-  const counts = [...new Set(names.map(having))].sort((a, b) => a - b);
-  const macro = `macro of ${counts.length < 3 ? counts.join(' or ') : `${counts[0]} to ${counts.at(-1)}`}`;
   const isFew = names.length <= MOST_WITH_INTERVALS;
   const row = (name: string, estimates: DomainScore['measures']) => [
     name,
@@ -131,11 +126,8 @@ export function measureTable(card: ScoreCard, measureOf: MeasureLookup): CellTab
       ...(isFew ? [intervalCell(estimates[measure])] : []),
     ]),
   ];
-  const estimates = [...measured.map(({ measures }) => measures), card.overallMeasures];
   const others = names.filter((name) => !isLikeScore(measureOf(name)));
   const except = others.map((name) => `${oneLine(name, NAME_COLUMNS)}: ${measureText(measureOf(name))}`);
-  const kinds = names.map((name) => measureWords(measureOf(name))).map(({ many, of = '' }) => `${many} ${of}`.trim());
-  const range = except.length === names.length ? '' : ', 0-100';
   return {
     columns: [
       ...columnsOf('<Domain, Rows'),
@@ -146,15 +138,15 @@ export function measureTable(card: ScoreCard, measureOf: MeasureLookup): CellTab
     ],
     groups: [
       measured.map((score) => row(domainName(score.domain), score.measures)),
-      [row(macro, card.overallMeasures)],
+      [row('macro', card.overallMeasures)],
     ],
     footnotes: [
       ...(except.length === 0 ? [] : [`${except.join('; ')}.`]),
       ...besideNote(measured.filter(({ domain }) => !behind.includes(domain))),
     ],
     legend: [
-      `${capitalized([...new Set(kinds)].join(' and '))}${range}; they are no ratings. A mean is over the domains that have it.`,
-      ...(isFew ? withoutIntervalNote(estimates.flatMap((own) => names.flatMap((name) => own[name] ?? []))) : []),
+      'Measures are no ratings; 0-100, where nothing else is said. A mean (macro) is over the domains that have it.',
+      ...(isFew ? [NO_INTERVAL] : []),
     ],
   };
 }
@@ -279,12 +271,7 @@ export function scenarioDomainTable({ domains, overall }: ScenarioFigures): Tabl
     ],
     legend: [
       'Rows: of the benchmark under a scenario, or steps of the suite itself. Followed: all that was asked for is there. Leaked: the prediction speaks of the instruction. Undisturbed: what should not change, as near to the truth as without the instruction. Twin: how often the same row without the instruction would count as followed. All in percent, with 95 % intervals clustered by trajectory.',
-      ...withoutIntervalNote(
-        [...Object.values(domains), overall].flatMap((part) => [
-          ...SHOWN.map((measure) => part[measure]),
-          part.twin_false_positives,
-        ]),
-      ),
+      NO_INTERVAL,
     ],
   };
 }
@@ -313,26 +300,25 @@ function wholeInterval({ low, high }: Partial<EstimateDocument>): string {
 
 /** The curves over all rows; by domain, too, where that is wanted. */
 export function rolloutTables(card: RolloutCard, byDomain: boolean): Table[] {
-  const [start = 0, ...others] = card.from;
+  const [start = 0] = card.from;
   const domains = Object.entries(byDomain ? card.domains : {}).map(
     ([domain, part]) => [`${domainName(domain)} `, part] as const,
   );
   const parts = [...domains, ['', card] as const];
-  const place = start === 0 || others.length > 0 ? '' : ` A turn's number is its distance plus ${start}.`;
-  const turns = card.by_step.map((bin) => binRow(rangeText(bin), bin, card, false));
   return [
     {
-      columns: columnsUnder('Distance', card),
+      columns: columnsUnder(card),
       groups: parts.map(([name, part]) =>
         part.by_distance.map((bin) => binRow(`${name}${rangeText(bin)}`, bin, card, part.off_script === 0)),
       ),
       legend: [
-        `Distance: turns since the last true observation; 1 where all of the history was true.${place}`,
-        ...legendFor(card),
-        ...withoutIntervalNote(parts.flatMap(([, { by_distance }]) => by_distance).map(({ score }) => score)),
+        `Distance: turns since the last true observation; 1 where all of the history was true. With one start, a turn's number is its distance plus ${start}.`,
+        `${card.measure === null ? 'Score: Total, mean' : 'Means'} over rows. Only long trajectories reach far, so the rows of two distances are not the same.`,
+        `On script: without the ${counted(card.off_script, 'prediction')} of ${card.predictions} whose recorded action refers to something that the rollout never showed (off-script).`,
+        'Forced: the same rows predicted with true histories. Change: rollout less forced, row by row.',
+        NO_INTERVAL,
       ],
     },
-    ...(others.length === 0 ? [] : [{ columns: columnsUnder('Turn', card), groups: [turns] }]),
     ...(card.drift === undefined ? [] : [driftTable(card.drift, card.measure)]),
   ];
 }
@@ -340,7 +326,7 @@ export function rolloutTables(card: RolloutCard, byDomain: boolean): Table[] {
 const INTERVAL = '95 % interval|95 %';
 const ON_SCRIPT = 'On script|On scr.';
 
-function columnsUnder(first: string, { measure, off_script, drift }: RolloutCard): Column[] {
+function columnsUnder({ measure, off_script, drift }: RolloutCard): Column[] {
   const heading = measure === null ? 'Score' : oneLine(measure, 16);
   const further = [
     INTERVAL,
@@ -348,7 +334,7 @@ function columnsUnder(first: string, { measure, off_script, drift }: RolloutCard
     ...(drift === undefined ? [] : ['Forced', 'Change', INTERVAL]),
   ];
   return [
-    ...columnsOf(`<${first}, Rows`),
+    ...columnsOf('<Distance, Rows'),
     { heading, short: heading, align: 'right' },
     ...columnsOf(further.join(', ')),
   ];
@@ -368,36 +354,22 @@ function rangeText({ from, to }: RolloutBin): string {
   return from === to ? String(from) : `${from} to ${to}`;
 }
 
-function legendFor({ measure, predictions, off_script: offScript, drift }: RolloutCard): string[] {
-  return [
-    `${measure === null ? 'Score: Total, mean' : 'Means'} over rows. Only long trajectories reach far, so the rows of two distances are not the same.`,
-    ...(offScript === 0
-      ? []
-      : [
-          `On script: without the ${counted(offScript, 'prediction')} of ${predictions} whose recorded action refers to something that the rollout never showed (off-script).`,
-        ]),
-    ...(drift === undefined
-      ? []
-      : ['Forced: the same rows predicted with true histories. Change: rollout less forced, row by row.']),
-  ];
-}
-
 /** A line for each domain, and one for their mean. @param measure what is told of, where nothing was rated */
 function driftTable(drift: DriftCard, measure: string | null): Table {
   const hasOnScript = drift.overall.on_script !== undefined;
+  const having = Object.entries(drift.domains).flatMap(([domain, { slope }]) => (slope === null ? [] : [domain]));
   const row = (name: string, { slope, difference, on_script }: Drifts) => [
     ...[name, String(slope?.rows ?? 0), String(slope?.clusters ?? 0), ...signedCells(slope)],
     ...(hasOnScript ? [signedCells(on_script?.slope)[0]] : []),
     ...signedCells(difference),
   ];
-  const slopes = [...Object.values(drift.domains), drift.overall].map(({ slope }) => slope);
   return {
     columns: columnsOf(
       `<Drift, Rows, Traj., A step, ${INTERVAL}, ${hasOnScript ? `${ON_SCRIPT}, ` : ''}Change, ${INTERVAL}`,
     ),
     groups: [
       Object.entries(drift.domains).map(([domain, drifts]) => row(domainName(domain), drifts)),
-      [row(overallDriftName(drift), drift.overall)],
+      [row(meanName(having, domainsOfMean(having).length), drift.overall)],
     ],
     footnotes:
       drift.unpaired === 0
@@ -405,7 +377,7 @@ function driftTable(drift: DriftCard, measure: string | null): Table {
         : [`${counted(drift.unpaired, 'row')} of the rollout without a teacher-forced partner, left out here.`],
     legend: [
       `A step: how many points${measure === null ? '' : ` of ${oneLine(measure, 16)}`} the rollout loses (below 0) or gains each step against the teacher-forced predictions of the same rows: the slope of the paired difference within trajectories, its interval clustered by these. Change: the paired difference, mean over rows.`,
-      ...withoutIntervalNote(slopes),
+      NO_INTERVAL,
     ],
   };
 }
@@ -414,10 +386,4 @@ function driftTable(drift: DriftCard, measure: string | null): Table {
 function signedCells(estimate: EstimateDocument | null | undefined): [string, string] {
   if (!estimate) return [NONE, NONE];
   return [signed(estimate.value), intervalText(estimate, signed) ?? NONE];
-}
-
-/** What the mean over the domains that have a drift is called. */
-function overallDriftName({ domains }: DriftCard): string {
-  const having = Object.entries(domains).flatMap(([domain, { slope }]) => (slope === null ? [] : [domain]));
-  return meanName(having, domainsOfMean(having).length);
 }

@@ -71,26 +71,18 @@ export function signedPoints(value: number): string {
 }
 
 /**
- * The parts of a variance as shares, such as `rows 61 %, generation 27 %, judge 12 %`; undefined where nothing was repeated.
+ * The parts of a variance as shares, such as `rows 61 %, generation 27 %, judge 12 %`; undefined where nothing was repeated. What is not
+ * separable, since not every domain repeated it, is in the part before it.
  * @param parts of which it is the mean: the splits of the domains
  */
 export function varianceText(split: VarianceSplit | undefined, parts: readonly VarianceSplit[]): string | undefined {
-  const isRepeated = (name: 'generation' | 'judge') => parts.some((part) => part[name] !== undefined);
-  if (split === undefined || !(isRepeated('generation') || isRepeated('judge'))) return undefined;
+  const isRepeated = parts.some(({ generation, judge }) => (generation ?? judge) !== undefined);
+  if (split === undefined || !isRepeated) return undefined;
   const { row, generation, judge } = split;
   const whole = row + (generation ?? 0) + (judge ?? 0);
-  if (whole === 0) return undefined;
-  const why = (name: 'generation' | 'judge', once: string) =>
-    ` (${isRepeated(name) ? 'not separable in all domains' : `not separable: ${once}`})`;
-  const share = (name: string, part: number) => `${name} ${Math.round((part / whole) * 100)} %`;
-  if (generation === undefined) {
-    if (judge === undefined) return 'rows, generation and judge are not separable in all domains';
-    return `${share('rows with generation', row)}${why('generation', 'no repeats')}, ${share('judge', judge)}`;
-  }
-  if (judge === undefined) {
-    return `${share('rows', row)}, ${share('generation with judge', generation)}${why('judge', 'judged once')}`;
-  }
-  return [share('rows', row), share('generation', generation), share('judge', judge)].join(', ');
+  const share = ([name, part]: [string, number | undefined]) =>
+    part === undefined ? `${name} not separable` : `${name} ${Math.round((part / whole) * 100)} %`;
+  return whole === 0 ? undefined : Object.entries({ rows: row, generation, judge }).map(share).join(', ');
 }
 
 /** The parts of a variance in points squared; null where one is not separable, and in `not_separable` what holds it then. */

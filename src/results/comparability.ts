@@ -6,10 +6,9 @@ import { badData, identityDiffers, UserError } from '../core/errors.js';
 import { recordOf } from '../core/groups.js';
 import { differencesOf } from '../core/identity.js';
 import { isObject } from '../core/json.js';
-import { measureWords } from '../core/measures.js';
 import { oneLine } from '../core/printable.js';
 import type { JudgedRow, ScoreCard } from '../core/types.js';
-import { measureOf, modeOf, ratesDimensions } from '../judge/modes.js';
+import { measureOf, ratesDimensions } from '../judge/modes.js';
 import type { ShownRun } from '../report/comparison.js';
 import { leadingMeasure } from '../report/score-table.js';
 import { type RolloutCard, rolloutCard } from '../stats/rollout.js';
@@ -28,7 +27,7 @@ interface Shared {
  */
 export function sharedBy(sides: Sides): Readonly<Record<Provenance, Shared>> {
   const shared = sharedButRollout(sides);
-  const [a, b] = [sides.base, sides.candidate].map(({ made, rows }) => made.rollout ?? rolloutIn(rows));
+  const [a, b] = [sides.base.made.rollout, sides.candidate.made.rollout];
   const rollouts = [`${a ?? 'no rollout'} ${SIDES[0]}, ${b ?? 'no rollout'} ${SIDES[1]}`];
   return {
     ...shared,
@@ -47,27 +46,21 @@ interface Sides {
 }
 
 /** How two runs were asked and judged, whether or not one of them is a rollout. */
-function sharedButRollout(sides: Sides, words?: readonly [string, string]) {
-  return recordOf(['judge', 'rubric', 'protocol'], (name) => compared(sides, name, words));
+function sharedButRollout(sides: Sides) {
+  return recordOf(['judge', 'rubric', 'protocol'], (name) => compared(sides, name));
 }
 
 const SIDES = ['in the base', 'in the candidate'] as const;
 
-function compared({ base, candidate }: Sides, name: Provenance, words: readonly [string, string] = SIDES): Shared {
+function compared({ base, candidate }: Sides, name: Provenance): Shared {
   // A baseline was asked under no protocol.
   if (name === 'protocol' && [base, candidate].some(({ made }) => made.baseline !== undefined))
     return { state: 'equal', differences: [] };
   const [a, b] = [base.made.shares[name], candidate.made.shares[name]];
   if (a === undefined || b === undefined) return { state: 'unknown', differences: [] };
   const fieldsOf = (side: unknown) => (isObject(side) ? side : { [name]: side });
-  const differences = differencesOf(fieldsOf(a), fieldsOf(b), words).map((line) => oneLine(line, 200));
+  const differences = differencesOf(fieldsOf(a), fieldsOf(b), SIDES).map((line) => oneLine(line, 200));
   return { state: differences.length === 0 ? 'equal' : 'different', differences };
-}
-
-/** The rollout that rows tell of whose manifest is lost. */
-function rolloutIn(rows: ReadRun['rows']): string | undefined {
-  const starts = [...new Set(rows.flatMap(({ rollout }) => rollout?.from ?? []))].sort((x, y) => x - y);
-  return starts.length === 0 ? undefined : `rollout from ${starts.join(', ')}`;
 }
 
 function haveSameRows({ base, candidate }: Sides): boolean {
@@ -102,12 +95,20 @@ function refusedIn(shared: Readonly<Record<Provenance, Shared>>, allowed: readon
 export function requireShared(shared: Readonly<Record<Provenance, Shared>>, allowed: readonly Provenance[]): void {
   const refused = refusedIn(shared, allowed);
   if (refused.length === 0) return;
+  const faults = faultLines(recordOf(refused, (name) => shared[name]));
   throw identityDiffers(
     [
       'these runs cannot be compared as they are:',
-      ...refused.flatMap((name) => [`  ${name}:`, ...shared[name].differences.map((line) => `    ${line}`)]),
+      ...faults,
       `Judge them alike; or compare them all the same with --allow-different ${refused.join(',')}, which the output will say.`,
     ].join('\n'),
+  );
+}
+
+/** What differs, under a line of what it is a part of. */
+function faultLines(shared: Readonly<Record<string, Shared>>): string[] {
+  return Object.entries(shared).flatMap(([name, { state, differences }]) =>
+    state === 'different' ? [`  ${name}:`, ...differences.map((line) => `    ${line}`)] : [],
   );
 }
 
@@ -125,12 +126,8 @@ export function sameBytesNote({ base, candidate }: Pair): string[] {
 
 /** The error (65) where no row can be compared between two runs. */
 export function nothingToCompare({ base, candidate }: Pair, reason: string): UserError {
-  const measured = [base, candidate].map(({ made }) => made.mode).find((mode) => !ratesDimensions(mode));
-  const hint =
-    measured === undefined
-      ? 'name two runs over the same data'
-      : `${measureWords(measureOf(modeOf(measured)?.lead ?? '')).many} are no ratings, and awb leaderboard compares those`;
-  return badData(`${oneLine(`${candidate.name} against ${base.name}`, 200)}: ${reason}; ${hint}`);
+  const names = oneLine(`${candidate.name} against ${base.name}`, 200);
+  return badData(`${names}: ${reason}; name two rated runs over the same data (awb leaderboard compares measures)`);
 }
 
 /** What is shown of a run, whatever its manifest holds. */
@@ -165,15 +162,13 @@ export function isForcedPartner(run: Side, other: Side): boolean {
  * or judged in different ways; 65 where they have no row in common.
  */
 function forcedFault(run: Side, forced: Side): UserError | undefined {
-  if (!isRollout(run)) {
-    return new UserError('--teacher-forced is for a run of awb infer --rollout; awb compare takes two ordinary runs');
-  }
-  if (isRollout(forced)) {
-    return new UserError('--teacher-forced names a rollout, too; name a run of awb infer without --rollout');
+  if (!isRollout(run) || isRollout(forced)) {
+    return new UserError('--teacher-forced names a run of awb infer without --rollout, beside a run with it');
   }
   const faults = faultsBetween(run, forced);
   if (faults.length > 0) {
-    const said = 'these runs tell no drift, since more than their histories differs:';
+    const said =
+      'these runs tell no drift, since more than their histories differs (the base is the run with true histories):';
     const way = 'Name the predictions of the same world model, asked and judged alike.';
     return identityDiffers([said, ...faults, way].join('\n'));
   }
@@ -188,13 +183,12 @@ function isRollout({ made, rows }: Side): boolean {
 
 /** What differs beside the histories, a line each. */
 function faultsBetween(run: Side, forced: Side): string[] {
-  const shared = sharedButRollout({ base: run, candidate: forced }, ['in the rollout', 'in the teacher-forced run']);
-  const faults = Object.entries(shared).flatMap(([name, { state, differences }]) =>
-    state === 'different' ? [`  ${name}:`, ...differences.map((line) => `    ${line}`)] : [],
-  );
-  const [own, other] = [run.made.worldModel, forced.made.worldModel];
-  if (own !== undefined && other !== undefined && own !== other) {
-    faults.push(`  world model: the rollout has ${oneLine(own, 80)}, the teacher-forced run ${oneLine(other, 80)}`);
-  }
-  return faults;
+  const { worldModel: own } = run.made;
+  const { worldModel: other = own } = forced.made;
+  const differences =
+    own === undefined || own === other ? [] : [`${oneLine(own, 80)}, and not ${oneLine(`${other}`, 80)}`];
+  return faultLines({
+    ...sharedButRollout({ base: forced, candidate: run }),
+    'world model': { state: differences.length === 0 ? 'equal' : 'different', differences },
+  });
 }

@@ -93,16 +93,12 @@ export function judgedAt({ endedAt, startedAt, scoredAt }: StoredRun): string {
   return endedAt ?? startedAt ?? scoredAt;
 }
 
-const MOST_LISTED = 40;
-
 /** Runs as an error lists them, a line each. */
 export function listOfRuns(known: readonly KnownRun[]): string[] {
-  const lines = known.map(({ run, db }) => {
+  return known.map(({ run, db }) => {
     const name = run.label ?? run.worldModel;
     return `  ${run.id}${name === undefined ? '' : `: ${oneLine(name, 80)}`} (${db})`;
   });
-  const left = lines.splice(MOST_LISTED).length;
-  return [...lines, ...(left > 0 ? [`  and ${left} more`] : [])];
 }
 
 /** The manifest that a SQLite file holds of a run. @throws UserError (65) where it is damaged. */

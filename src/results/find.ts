@@ -100,12 +100,7 @@ async function readRuns(
     for (const choice of choices.length > 1 ? choices : []) {
       // Others matter only where the first must not move.
       if (suitable.length > 0 && fixed === undefined) break;
-      try {
-        if (suits(await Promise.all(choice.map(read)))) suitable.push(choice);
-      } catch (error) {
-        // One that cannot be read stands in the way of no other.
-        if (!(error instanceof UserError) || io.stop.aborted) throw error;
-      }
+      if (suits(await Promise.all(choice.map(read)))) suitable.push(choice);
     }
     const eligible = suitable.length > 0 ? suitable : choices;
     const taken = present(eligible[0]);

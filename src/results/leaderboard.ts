@@ -1,6 +1,5 @@
 // The runs of SQLite files as a leaderboard takes them, and which of them cannot be told from the best.
 
-import { UserError } from '../core/errors.js';
 import { heldIn } from '../core/groups.js';
 import type { MeasureLookup } from '../core/measures.js';
 import { countedPoints } from '../core/points.js';
@@ -11,7 +10,7 @@ import { type CompareOptions, compareRuns } from '../stats/compare.js';
 import { criticalBest } from '../stats/distributions.js';
 import { judgedAt, type KnownRun, manifestOf, runsNamed } from './databases.js';
 import { unknownRun } from './find.js';
-import { type Note, trustIn } from './read-run.js';
+import { trustIn } from './read-run.js';
 
 /** The runs of these labels or numbers; all where no name is given. @throws UserError (2) for a name that no run has. */
 export function selected(known: readonly KnownRun[], names: readonly string[]): KnownRun[] {
@@ -22,26 +21,6 @@ export function selected(known: readonly KnownRun[], names: readonly string[]): 
     return found;
   });
   return [...new Set(named)];
-}
-
-/**
- * The runs whose manifests can be read. What is wrong with another one is noted, and hides none of them.
- * @throws UserError (65) where no manifest can be read.
- */
-export function boardRuns(known: readonly KnownRun[], note: Note): BoardRun[] {
-  const errors: UserError[] = [];
-  const readable = known.flatMap((each) => {
-    try {
-      return [boardRun(each)];
-    } catch (error) {
-      if (!(error instanceof UserError)) throw error;
-      errors.push(error);
-      return [];
-    }
-  });
-  if (errors[0] !== undefined && readable.length === 0) throw errors[0];
-  for (const { message } of errors) note(`a run is left out: ${message}`);
-  return readable;
 }
 
 /** A run with its scores and with what it was judged with. @throws UserError (65) for a damaged manifest. */

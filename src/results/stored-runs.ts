@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { journalBeside } from '../benchmark/judged-path.js';
 import { documentOf, ESTIMATE, FIGURE, keyed, TEXT } from '../core/document.js';
 import { coversBenchmark } from '../core/domains.js';
-import { codeOf, present, UserError } from '../core/errors.js';
+import { present, UserError } from '../core/errors.js';
 import { groupBy, keysOf } from '../core/groups.js';
 import { canonicalJson, isObject, isText, parseObject } from '../core/json.js';
 import {
@@ -24,7 +24,7 @@ import { columnsOf, figure, NONE, type Table } from '../core/table.js';
 import { blocksText, bold, type Look, wrapped } from '../core/terminal.js';
 import { askedName, type Io } from '../core/types.js';
 import { sha256Of, sizeOf } from '../disk/files.js';
-import { askedWord, measureOf, ratesDimensions } from '../judge/modes.js';
+import { askedWord, measureOf } from '../judge/modes.js';
 import { COSTS, costsSource } from '../report/costs.js';
 import { CARD, COUNTS, cardSource, cardTables, countLines } from '../report/score.js';
 import { leadingMeasure } from '../report/score-table.js';
@@ -32,11 +32,11 @@ import { TRUST, trustDocument, trustText } from '../report/trust.js';
 import { type MadeWith, madeWith, worldModelManifest } from '../run/made-with.js';
 import { checkedManifest, type Manifest } from '../run/manifest.js';
 import { programName, toolVersion } from '../settings/command.js';
-import { isCovered, percent } from '../stats/coverage.js';
+import { percent } from '../stats/coverage.js';
 import type { RunRecord, StoredName, StoredRun } from '../store/runs.js';
 import { rolloutOf } from './comparability.js';
-import { judgedAt, type KnownRun, manifestOf, wordsFor } from './databases.js';
-import { type Note, type ReadRun, readStoredRun, warningsOn } from './read-run.js';
+import { type KnownRun, manifestOf, wordsFor } from './databases.js';
+import { type ReadRun, readStoredRun, warningsOn } from './read-run.js';
 
 /** The record of a run, under the label given or else under its own. */
 export function recordOf(
@@ -103,73 +103,10 @@ function identityOf(made: MadeWith): string | undefined {
   return JSON.stringify({ kind, judgeModel, rubricFingerprint, startedAt, worldModel, inferredAt });
 }
 
-/** The mode of runs that need no judge, and whose page shows one of them alone. */
-const SCENARIOS = 'scenarios';
-
-/**
- * Command lines to be pasted after a run was scored. The labels and paths in them may be hostile.
- * @param db absolute path of the SQLite file
- * @param runs all runs of the file, this one too
- * @param unforced its judged file, where it is a rollout of which the drift was not told
- */
-export function nextSteps(
-  id: number,
-  db: string,
-  runs: readonly StoredRun[],
-  unforced: string | undefined,
-  io: Io,
-): string[] {
-  const where = wordsFor(db, io);
-  const line = (...words: string[]) => `${programName(io)} ${shellLine([...words, ...where])}`;
-  const scored = runs.find((run) => run.id === id);
-  const kind = scored?.kind ?? '';
-  const base = checkpointBefore(scored, runs);
-  const [own, other] = [namedOnLine(scored, runs), base && namedOnLine(base, runs)];
-  const drift = unforced && `${line('score', unforced, '--teacher-forced', 'RUN')}   # its rows without --rollout`;
-  // A report reads both judged files.
-  const beside = other && kind !== SCENARIOS && existsSync(base?.source ?? '') ? ['--compare', other] : [];
-  const isAlone = runs.every((run) => run.id === id || run.kind !== kind);
-  return [
-    ...(drift ? [drift] : []),
-    ...(other && ratesDimensions(kind) ? [line('compare', other, own), line('gate', other, own)] : []),
-    isAlone ? `${line('score', 'RUN')}   # another run, in the same file` : line('leaderboard'),
-    line('report', '--run', own, ...beside),
-  ];
-}
-
-/** What to do about a run whose scores must not be compared, since rows are missing. */
-export function stepForMissing({ manifest, made }: Pick<ReadRun, 'manifest' | 'made'>): string {
-  if (manifest === undefined) return 'judge the rows that failed once more, then score again';
-  const commands =
-    made.mode === SCENARIOS ? 'awb infer --scenarios command asks' : 'awb infer and awb judge commands ask';
-  return `the same ${commands} only for what is missing; then score again`;
-}
-
-/** The checkpoint before a run, by its step: complete, judged as this one was, and over the same data; undefined where there is none. */
-function checkpointBefore(own: StoredRun | undefined, runs: readonly StoredRun[]): StoredRun | undefined {
-  const alike = runs.filter(
-    (run) => isCovered(run.card) && stepOf(run) < stepOf(own) && makingOf(run) === makingOf(own),
-  );
-  return alike.sort((a, b) => stepOf(b) - stepOf(a) || (judgedAt(a) < judgedAt(b) ? 1 : -1))[0];
-}
-
-/** Not a number where the user gave none. */
-function stepOf(run: StoredRun | undefined): number {
-  const step = String(run?.meta.step ?? '');
-  return step.trim() === '' ? Number.NaN : Number(step);
-}
-
-function makingOf(run: StoredRun | undefined): string {
-  const { shares = {}, rollout = null } = madeBefore(run?.manifest) ?? {};
-  return canonicalJson([shares, rollout]);
-}
-
-/** What a run is called on a command line: its label, or its number where the label would name another run. */
-function namedOnLine(run: StoredRun | undefined, runs: readonly StoredRun[]): string {
-  const { label = '', id } = run ?? {};
-  // A label that several have, or that reads as a number or a file, would name another run.
-  const isPlain = label !== '' && !/^\d+$|^-|\.jsonl$/i.test(label) && printable(label) === label;
-  return isPlain && runs.filter((one) => one.label === label).length === 1 ? label : String(id);
+/** Command lines to be pasted after a run was scored; of the other run there is its name to fill in. @param db absolute path of the SQLite file */
+export function nextSteps(id: number, db: string, io: Io): string[] {
+  const steps = [['leaderboard'], ['report', '--run', `${id}`], ['compare', 'BASE', `${id}`]];
+  return steps.map((words) => `${programName(io)} ${shellLine([...words, ...wordsFor(db, io)])}`);
 }
 
 type ListedRun = ReturnType<typeof listedRuns>[number];
@@ -192,15 +129,9 @@ export function listedRuns(known: readonly KnownRun[]) {
   }));
 }
 
-/** Looks at all of a run: its rows, its manifest and its judged file. What is wrong with the manifest is noted. */
-export async function shownRun(known: KnownRun, note: Note) {
-  let manifest: Manifest | undefined;
-  try {
-    manifest = manifestOf(known);
-  } catch (error) {
-    if (!(error instanceof UserError)) throw error;
-    note(error.message);
-  }
+/** Looks at all of a run: its rows, its manifest and its judged file. @throws UserError (65) for a damaged manifest */
+export async function shownRun(known: KnownRun) {
+  const manifest = manifestOf(known);
   const run = readStoredRun(known, manifest);
   return {
     ...present(listedRuns([known])[0]),
@@ -259,87 +190,58 @@ function factText(value: unknown): string {
 
 /** What became of the judged file since the run was scored from it; it is read whole for its hash. */
 async function judgedFileState({ source, sourceSha256 }: StoredRun) {
-  const journalBytes = await sizeOf(journalBeside(source));
-  const told = (state: keyof typeof FILE_STATES, bytes?: number, reason?: string) => {
-    return { state, bytes, reason, journalBytes };
+  const found = await stat(source).catch(() => undefined);
+  // Anything else (a FIFO, a device) could hang or never end.
+  const sha256 = found?.isFile() ? await sha256Of(source).catch(() => undefined) : undefined;
+  let state: keyof typeof FILE_STATES = sha256 === sourceSha256 ? 'same' : 'changed';
+  if (sha256 === undefined) state = found === undefined ? 'missing' : 'unreadable';
+  return {
+    state,
+    bytes: sha256 === undefined ? undefined : found?.size,
+    journalBytes: await sizeOf(journalBeside(source)),
   };
-  try {
-    const found = await stat(source);
-    // Anything else (a FIFO, a device) could hang or never end.
-    if (!found.isFile()) return told('unreadable', undefined, 'it is not a regular file');
-    return told((await sha256Of(source)) === sourceSha256 ? 'same' : 'changed', found.size);
-  } catch (error) {
-    const reason = codeOf(error);
-    if (reason === undefined) throw error;
-    return reason === 'ENOENT' || reason === 'ENOTDIR' ? told('missing') : told('unreadable', undefined, reason);
-  }
 }
 
 const COLUMNS = columnsOf(
   'Id, <Label, <World model|Model, <Judged by|Judge, Predictions|Pred., Overall|Over., Coverage|Cov., <Scored',
 );
-/** The columns of names, which are cut where they do not fit; the others are shown whole. */
-const NAMES = [1, 2, 3];
-/** No name is cut to less, however narrow the terminal is; and none is longer, however wide it is. */
-const LEAST_NAME_COLUMNS = 8;
-const MOST_NAME_COLUMNS = 60;
+/** What a name has of its own on a terminal of 80 columns, and what the other columns take of any. */
+const LEAST_NAME_COLUMNS = 14;
+const OTHER_COLUMNS = 38;
 
-/** The table of runs in the order given, for a terminal of so many columns: the longest names give way first. */
+/** The table of runs in the order given, for a terminal of so many columns, of which the three names have equal parts. */
 export function runsTable(runs: readonly ListedRun[], columns: number): Table {
-  const rows = runs.map(cellsOf);
-  const widths = COLUMNS.map(({ short }, at) => Math.max(widthOf(short), ...rows.map((row) => widthOf(row[at] ?? ''))));
-  const widthAt = (most: number) =>
-    widths.reduce((sum, width, at) => sum + 1 + (NAMES.includes(at) ? Math.min(width, most) : width), -1);
-  let most = MOST_NAME_COLUMNS;
-  while (most > LEAST_NAME_COLUMNS && widthAt(most) > columns) most--;
-  const cut = (text: string) =>
-    // A model's owner goes first: what tells models apart stands behind it.
+  const most = Math.max(LEAST_NAME_COLUMNS, Math.floor((columns - OTHER_COLUMNS) / 3));
+  // A model's owner goes first: what tells models apart stands behind it.
+  const shown = (text: string) =>
     widthOf(text) <= most ? text : shortenedByWords(text.replace(/^[^/\s]+\/(?=[^/]+$)/, ''), most);
-  return {
-    columns: COLUMNS,
-    groups: [rows.map((row) => row.map((text, at) => (NAMES.includes(at) ? cut(text) : text)))],
-    footnotes: notesOn(runs),
-  };
-}
-
-function cellsOf(run: ListedRun): string[] {
-  const { card, kind, judgeModel } = run;
-  const lead = leadingMeasure(card, measureOf);
-  const name = (text: string | undefined) => (text === undefined ? NONE : oneLine(text, MOST_NAME_COLUMNS));
-  // The judge of a run that the rubric rated; else the mode, with its judge where it has one.
-  const judge = kind === 'rubric' ? (judgeModel ?? kind) : [kind, judgeModel].filter(Boolean).join(', ');
-  return [
-    ...[String(run.id), name(run.label), name(run.worldModel), name(judge), `${card.valid}/${card.chosen}`],
-    figure(lead === undefined ? card.overallWithFailures.total : card.overallMeasures[lead]),
-    percent(card.coverage),
-    oneLine(run.scoredAt.slice(0, 10), 10),
-  ];
+  const name = (text: string | undefined) => (text === undefined ? NONE : shown(oneLine(text, MOST_COLUMNS)));
+  const rows = runs.map((run) => {
+    const { card, kind, judgeModel } = run;
+    const lead = leadingMeasure(card, measureOf);
+    // The judge of a run that the rubric rated; else the mode, with its judge where it has one.
+    const judge = kind === 'rubric' ? (judgeModel ?? kind) : [kind, judgeModel].filter(Boolean).join(', ');
+    return [
+      ...[String(run.id), name(run.label), name(run.worldModel), name(judge), `${card.valid}/${card.chosen}`],
+      figure(lead === undefined ? card.overallWithFailures.total : card.overallMeasures[lead]),
+      percent(card.coverage),
+      oneLine(run.scoredAt.slice(0, 10), 10),
+    ];
+  });
+  return { columns: COLUMNS, groups: [rows], footnotes: notesOn(runs) };
 }
 
 function notesOn(runs: readonly ListedRun[]): string[] {
-  const leads = new Set(runs.flatMap(({ card }) => leadingMeasure(card, measureOf) ?? []));
   const few = runs.filter(({ card }) => !coversBenchmark(card.domains.map(({ domain }) => domain)));
-  const names = [...leads].map((name) => oneLine(name, 40)).join(' or ');
-  const measured = leads.size === 0 ? '' : ` Of runs without ratings it is ${names}.`;
   const shared = [...groupBy(runs, ({ label }) => label)].filter(([label, alike]) => label && alike.length > 1);
+  const numbers = (some: readonly ListedRun[]) => some.map(({ id }) => id).join(', ');
   return [
-    `Predictions (Pred.): valid, of those chosen. Overall: mean of the domains, with empty, refused and confusing predictions at rating 1.${measured}`,
-    ...(few.length === 0 ? [] : [`Not over the seven published domains: ${numbersOf(few)}.`]),
+    'Predictions (Pred.): valid, of those chosen. Overall: mean of the domains, with empty, refused and confusing predictions at rating 1; of runs without ratings, of the measure that stands for them.',
+    ...(few.length === 0 ? [] : [`Not over the seven published domains: ${numbers(few)}.`]),
     ...shared.map(
-      ([label = '', alike]) =>
-        `${oneLine(label, MOST_NAME_COLUMNS)} is the label of ${numbersOf(alike)}; a number names each.`,
+      ([label = '', alike]) => `${oneLine(label, 60)} is the label of runs ${numbers(alike)}; a number names each.`,
     ),
   ];
-}
-
-const MOST_NUMBERS = 8;
-
-/** `runs 1, 2 and 3`, of many the first. */
-function numbersOf(runs: readonly ListedRun[]): string {
-  const numbers = runs.slice(0, MOST_NUMBERS).map(({ id }) => String(id));
-  const left = runs.length - numbers.length;
-  const last = left > 0 ? `${left} more` : numbers.pop();
-  return numbers.length === 0 ? `run ${last}` : `runs ${numbers.join(', ')} and ${last}`;
 }
 
 /** Longest text of a fact that is shown whole. */
@@ -355,24 +257,19 @@ const FILE_STATES = {
 export function runText(run: ShownRun, look: Look, io: Io): string {
   const { label, labelGiven, ownLabel, file } = run;
   const own = ownLabel === undefined ? '' : `; its manifest says ${ownLabel}`;
-  const source = [
-    ...[shownPath(run.source, io), file.bytes === undefined ? undefined : bytesText(file.bytes)],
-    `${FILE_STATES[file.state]}${file.reason === undefined ? '' : ` (${file.reason})`}`,
-  ];
+  const size = file.bytes === undefined ? '' : `, ${bytesText(file.bytes)}`;
   const journal = file.journalBytes === undefined ? '' : `; its journal has ${bytesText(file.journalBytes)}`;
   const facts = [
     ['label', label === undefined ? 'none' : `${label}${labelGiven ? ` (given here${own})` : ''}`],
     ...run.facts,
-    ['judged file', `${source.filter(Boolean).join(', ')}${journal}`],
+    ['judged file', `${shownPath(run.source, io)}${size}, ${FILE_STATES[file.state]}${journal}`],
     ['stored', `${counted(run.judgements, 'judgement')}, about ${bytesText(run.bytes)}`],
   ] as const;
   const names = facts.map(([name]) => oneLine(name, 24));
   const indent = Math.max(...names.map(widthOf)) + 2;
-  const factLines = facts.flatMap(([, text], at) => {
-    const lines = wrapped(oneLine(text, MOST_COLUMNS), look.columns - indent);
-    const before = (line: number) => (line === 0 ? (names[at] ?? '') : '');
-    return lines.map((line, index) => before(index) + ' '.repeat(indent - widthOf(before(index))) + line);
-  });
+  const factLines = facts.flatMap(([, text], at) =>
+    wrapped((names[at] ?? '').padEnd(indent) + oneLine(text, MOST_COLUMNS), look.columns, indent),
+  );
   const sentences = (heading: string, texts: readonly string[]) =>
     texts.flatMap((text) => wrapped(`${heading}: ${oneLine(text, MOST_COLUMNS)}`, look.columns, 2));
   return blocksText([

@@ -1,7 +1,7 @@
 // A run held against another, or against what it has to reach, as a document: the gate's report with the comparison in it, and its page.
 
 import { UserError } from '../core/errors.js';
-import { dimensionName, notesBelow } from '../core/table.js';
+import { dimensionName, notesBelow, partsOf } from '../core/table.js';
 import { DIMENSIONS } from '../core/types.js';
 import { differenceTable, meanIn, openingOf, TELLING } from '../report/comparison.js';
 import { factsOf, type GateReport, gateDocument, headlineOf, reasonsIn, ruleTable } from '../report/gate.js';
@@ -86,7 +86,7 @@ function marked(verdict: string, text = verdict): Cell {
 function ruleFolds(report: GateReport, isOpen: boolean) {
   const table = ruleTable(report);
   if (table.columns.length === 0) return [];
-  const groups = table.groups.map((rows) => rows.map((row) => [...row.slice(0, -1), marked(row.at(-1) ?? '')]));
+  const groups = table.groups.map((rows) => rows.map((row) => [...row.slice(0, -1), marked(partsOf(row.at(-1)).text)]));
   return [{ title: 'Rules', isOpen, blocks: [{ tables: [{ ...withNotes(table), groups }] }] }];
 }
 
@@ -124,7 +124,7 @@ function differences(comparison: Comparison): PageBlock[] {
     })),
     groups: groups
       .slice(from, to)
-      .map((rows) => rows.map(([name = '', ...cells]) => [NAMES.get(name) ?? name, ...cells])),
+      .map((rows) => rows.map(([name = '', ...cells]) => [NAMES.get(partsOf(name).text) ?? name, ...cells])),
     drawings: { ends: 'around 0', figures: figures.slice(from, to).flat() },
   });
   return [

@@ -8,11 +8,11 @@ import type { Io } from '../core/types.js';
 import { measureOf } from '../judge/modes.js';
 import { type Agreement, agreementOfPanel } from '../report/agreement.js';
 import { leaderboardDocument } from '../report/formats.js';
-import { type Leaderboard, leaderboard, remarksOn } from '../report/leaderboard/leaderboard.js';
+import { type Leaderboard, leaderboard } from '../report/leaderboard/leaderboard.js';
 import type { BoardOptions } from '../report/leaderboard/runs.js';
 import { PUBLISHED_SOURCE } from '../report/published.js';
 import { latestOf, withKnownRuns } from '../results/databases.js';
-import { boardRuns, tiesOf } from '../results/leaderboard.js';
+import { boardRun, tiesOf } from '../results/leaderboard.js';
 import type { Manifest } from '../run/manifest.js';
 import { toolVersion } from '../settings/command.js';
 import { PANEL } from '../stats/agreement/panel.js';
@@ -69,7 +69,7 @@ function boardTable(block: Leaderboard['blocks'][number], rows: readonly BoardRo
   return {
     columns: shown.map(({ heading, align }) => ({ heading, align })),
     groups: [[...linesOf(false), ...(published.length > 0 ? [title, ...published] : [])]],
-    footnotes: remarksOn(block, 'Bold'),
+    footnotes: [...block.legend, ...block.notes],
     isBoard: true,
   };
 }
@@ -92,7 +92,7 @@ function boardCell(row: BoardRow, id: string, textOf: (id: string) => string): C
 /** The leaderboard that `awb leaderboard` shows of SQLite files without further options. @param paths absolute */
 export function storedBoard(paths: readonly string[], io: Io): Promise<LeaderboardDocument> {
   return withKnownRuns(paths, io, async (known) => {
-    const runs = boardRuns(latestOf(known), () => undefined);
+    const runs = latestOf(known).map(boardRun);
     return boardDocument(leaderboard(runs, USUAL, tiesOf(known, measureOf)));
   });
 }

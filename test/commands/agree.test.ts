@@ -74,8 +74,8 @@ describe('what is printed', () => {
   it('says that one person is no ceiling, and that a few trajectories have no interval', async () => {
     await file('ann.jsonl', ann(ROWS.slice(0, 4)));
     const { stdout } = await agree('ann.jsonl');
-    expect(stdout).toContain('No ceiling: two people have to rate the same predictions');
-    expect(stdout).toContain('No interval: fewer than 5 trajectories.');
+    expect(stdout).toContain('under People: no two people rated the same predictions');
+    expect(stdout.replace(/\s+/g, ' ')).toContain('No interval: fewer than 5 trajectories.');
     expect(stdout).not.toMatch(/ to -?\d/);
   });
 

@@ -34,7 +34,7 @@ describe('awb compare', () => {
     const { code, stdout, stderr } = await compare('step-100', 'step-200', '--db', db);
     expect({ code, stderr }).toEqual({ code: EXIT.done, stderr: '' });
     expect(stdout).toMatch(
-      /^step-200 is worse than step-100 by 3\.91 points \(95 % interval 3\.08 to 4\.74; 140\s+rows\)\.\njudge judge-model, rubric pack bundled\n/,
+      /^step-200 is worse than step-100: -3\.91 points \(95 % interval -4\.74 to -3\.08; 140\s+rows\)\.\njudge judge-model, rubric pack bundled\n/,
     );
     expect(stdout).toMatch(/^SWE +20 .* -25\.\d\d /m);
     expect(stdout).toMatch(/^Overall +140 /m);

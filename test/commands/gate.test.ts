@@ -183,7 +183,7 @@ describe('floors and published rows', () => {
     const { code, stdout } = await gate(['--base', 'published:qwen-agentworld-35b-a3b', 'fell', '--max-drop', '0']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^ADVICE: would be NO-GO \(\d of 8 rules broken\)\n/);
-    expect(stdout.replace(/\s+/g, ' ')).toContain('NOT THE SAME: the published rows were judged by gpt-5.2-2025-12-11');
+    expect(stdout.replace(/\s+/g, ' ')).toContain('It was judged by gpt-5.2-2025-12-11');
     expect(stdout.match(/Advice only/g)).toHaveLength(1);
     expect(stdout).not.toMatch(/^(?:NO-)?GO/m);
     expect(await report(['published:Qwen3.6-Plus', 'same'])).toMatchObject({

@@ -81,11 +81,9 @@ describe('the table', () => {
   test('says which runs are not over the seven published domains', async () => {
     await stored('a');
     await stored('b', { domains: ['mcp', 'web'] });
-    expect((await run()).stdout).toContain('Not over the seven published domains: run 2.');
+    expect((await run()).stdout).toContain('Not over the seven published domains: 2.');
     for (const label of ['c', 'd']) await stored(label, { domains: ['mcp', 'web'] });
-    expect((await run()).stdout).toContain('Not over the seven published domains: runs 2, 3 and 4.');
-    for (const label of 'efghijk') await stored(label, { domains: ['mcp', 'web'] });
-    expect((await run()).stdout).toContain('2, 3, 4, 5, 6, 7, 8, 9 and 2 more.');
+    expect((await run()).stdout).toContain('Not over the seven published domains: 2, 3, 4.');
   });
 });
 

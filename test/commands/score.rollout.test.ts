@@ -47,12 +47,6 @@ const FORCED: MadeStep[] = ROWS.map((row) => ({
 }));
 
 describe('a rollout', () => {
-  it('is followed by the command that tells its drift, until that was told', async () => {
-    const file = await judgedFile();
-    expect(await score(file)).toContain(`next: awb score ${file} --teacher-forced RUN`);
-    expect(await score(file, '--teacher-forced', await judgedFile(FORCED))).not.toContain('--teacher-forced RUN');
-  });
-
   it('shows its score by distance, off-script rows apart, within 80 columns', async () => {
     const text = await score(await judgedFile(), '--explain');
     const lines = table(text, 'Distance');
@@ -151,8 +145,8 @@ describe('a rollout beside a teacher-forced run', () => {
   });
 
   it.each<[string, readonly MadeStep[], readonly MadeStep[], number, RegExp]>([
-    ['is refused of a run that is none', FORCED, FORCED, 2, /is for a run of awb infer --rollout/],
-    ['is refused beside another rollout', ROWS, ROWS, 2, /names a rollout, too/],
+    ['is refused of a run that is none', FORCED, FORCED, 2, /names a run of awb infer without --rollout/],
+    ['is refused beside another rollout', ROWS, ROWS, 2, /names a run of awb infer without --rollout/],
     [
       'is refused where no row is in both',
       ROWS,

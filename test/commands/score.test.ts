@@ -302,9 +302,7 @@ describe('what people see', () => {
     expect(stdout).toContain('step-100, world model world-model, judge judge-model, rubrics bundled');
     expect(stdout).toMatch(/^macro of 2/m);
     expect(stdout).toContain('\nfailed: empty 1\nflags: untagged 4\nstored: awb.sqlite (SQLite; run 1)\n');
-    expect(stdout).toContain(
-      '\nnext: awb score RUN   # another run, in the same file\n      awb report --run step-100\n',
-    );
+    expect(stdout).toContain('\nnext: awb leaderboard\n      awb report --run 1\n      awb compare BASE 1\n');
     expect(stderr).toBe('');
     expect((await run()).stdout).toContain('run 1, replaced');
   });

@@ -49,7 +49,7 @@ describe('the table of costs', () => {
       'Judge        3,000,000       -   3,000          -   unknown',
       'World model: price of gpt-5.2 by prices.yaml; what 12 rows cost is not known,',
       'and not in it.',
-      'No price is known: judge. awb score --prices FILE names one.',
+      'Judge: no price is known; awb score --prices FILE names one.',
       '',
     ]);
   });
@@ -71,7 +71,7 @@ describe('the table of costs', () => {
     const names = askedNames({ domains: [], overall, macroOf: 0 });
     const text = lines(costTable(costs, { byDomain: false, names })).join('\n');
     expect(text).toContain('\nAgent        3,000,000');
-    expect(text).toContain('No price is known: agent.');
+    expect(text).toContain('Agent: no price is known;');
     expect(text.toLowerCase()).not.toContain('judge');
   });
 

@@ -1,10 +1,10 @@
 // The way from a judged run to a comparison with no path typed twice: one SQLite file for all, and lines to be pasted.
 
-import { cp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { cp, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { awb, ROOT, temporaryFolder } from '../support/cli.js';
-import { around, type JudgedRun, judgedRun } from '../support/judged-runs.js';
+import { around, judgedRun } from '../support/judged-runs.js';
 import { holdText } from '../support/messages.js';
 
 let dir: string;
@@ -20,16 +20,11 @@ describe('one SQLite file', () => {
     await judgedRun(join(dir, 'b'), { label: 'step 2', rating: around(3.5, 1), meta: { step: '2' } });
     const first = await run('score a');
     expect([first.code, first.stdout]).toEqual([0, expect.stringContaining('stored: awb.sqlite (SQLite; run 1)')]);
-    expect(first.stdout).toMatch(/\nnext: awb score RUN {3}#.*\n {6}awb report --run step-1\n$/);
+    expect(first.stdout).toMatch(/\nnext: awb leaderboard\n {6}awb report --run 1\n {6}awb compare BASE 1\n$/);
     const second = await run('score --predictions b/judged.jsonl');
     const [, next = ''] = second.stdout.split('\nnext: ');
     const lines = next.trimEnd().split(/\n +/);
-    expect(lines).toEqual([
-      "awb compare step-1 'step 2'",
-      "awb gate step-1 'step 2'",
-      'awb leaderboard',
-      "awb report --run 'step 2' --compare step-1",
-    ]);
+    expect(lines).toEqual(['awb leaderboard', 'awb report --run 2', 'awb compare BASE 2']);
   });
 
   test('serves every line that score says next', async () => {
@@ -42,9 +37,9 @@ describe('one SQLite file', () => {
     await run('score step-100');
     const [, next = ''] = (await run('score step-200')).stdout.split('\nnext: ');
     const lines = next.trimEnd().split(/\n +/);
-    expect(lines).toHaveLength(4);
+    expect(lines).toHaveLength(3);
     for (const line of lines) {
-      const { code, stderr } = await run(line.replace(/^awb /, ''));
+      const { code, stderr } = await run(line.replace(/^awb /, '').replace('BASE', '1'));
       expect([0, 4, 5]).toContain(code);
       expect(stderr).not.toContain('awb:');
     }
@@ -57,37 +52,10 @@ describe('one SQLite file', () => {
     await run('score a', env);
     const { stdout } = await run('score b', env);
     expect(stdout).toContain('stored: mine.sqlite');
-    expect(stdout).toContain('next: awb compare one two\n');
+    expect(stdout).toContain('awb compare BASE 2\n');
     expect((await run('leaderboard', env)).stdout).toContain('two');
-    expect((await run('score b --db mine.sqlite')).stdout).toContain('next: awb compare one two --db mine.sqlite\n');
+    expect((await run('score b --db mine.sqlite')).stdout).toContain('awb compare BASE 2 --db mine.sqlite\n');
   });
-
-  test('runs without a label of their own are named by number', async () => {
-    await judgedRun(join(dir, 'a'), { rating: around(3), meta: { step: '1' } });
-    await judgedRun(join(dir, 'b'), { label: '7', rating: around(3), meta: { step: '2' } });
-    await run('score a');
-    expect((await run('score b')).stdout).toContain('next: awb compare 1 2\n');
-  });
-});
-
-test('the base that score names is the checkpoint before, whole and judged alike; else none is named', async () => {
-  const at = (name: string, step: string | undefined, more: Partial<JudgedRun> = {}) =>
-    judgedRun(join(dir, name), { label: name, rating: around(3), meta: step === undefined ? {} : { step }, ...more });
-  await at('step-100', '100');
-  await at('step-200', '200');
-  await at('half', '250', { rating: (_, row) => (row > 3 ? undefined : 3) });
-  await at('by-another', '260', { identity: { judge: 'another' } });
-  await at('step-300', '300');
-  await at('no-step', undefined);
-  const told: string[] = [];
-  for (const name of ['step-300', 'step-100', 'half', 'by-another', 'step-200', 'no-step', 'step-300']) {
-    const { stdout } = await run(`score ${name}`);
-    told.push(`$ awb score ${name}\n${stdout.slice(stdout.indexOf('stored: '))}`);
-  }
-  await rm(join(dir, 'step-100/judged.jsonl'));
-  const { stdout } = await run('score step-200');
-  told.push(`$ rm step-100/judged.jsonl\n$ awb score step-200\n${stdout.slice(stdout.indexOf('stored: '))}`);
-  await holdText('score-next', told.join('\n'));
 });
 
 test('of a folder with two judgings score names both', async () => {

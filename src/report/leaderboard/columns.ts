@@ -13,8 +13,8 @@ import { PUBLISHED_SOURCE } from '../published.js';
 import { type BoardColumn, type BoardFigure, type BoardOptions, type Entry, NAME_COLUMNS } from './runs.js';
 
 /** A column of texts by its headings, as `columnsOf` has them. */
-function textColumn(id: string, headings: string, textOf: (entry: Entry) => string): BoardColumn {
-  return { id, ...present(columnsOf(headings)[0]), textOf };
+function textColumn(id: string, headings: string, textOf: (entry: Entry) => string, legend?: string): BoardColumn {
+  return { id, ...present(columnsOf(headings)[0]), textOf, ...(legend && { legend }) };
 }
 
 /** A column of figures, by what they are called in a comparison. */
@@ -35,10 +35,23 @@ function shown(text: string | undefined): string {
 export const NAME_COLUMN = textColumn('name', '<Run', ({ name }) => name);
 
 export const TEXT_COLUMNS: readonly BoardColumn[] = [
-  textColumn('interval', '95 %', ({ mean }) => intervalCell(mean)),
-  textColumn('coverage', 'Coverage', ({ run }) => (run ? percent(run.card.coverage) : NONE)),
-  textColumn('rows', 'Predictions|Pred.', ({ run }) =>
-    run ? `${run.card.valid}/${run.card.chosen}` : String(PUBLISHED_SOURCE.rows),
+  textColumn(
+    'interval',
+    '95 %',
+    ({ mean }) => intervalCell(mean),
+    '95 %: interval of the mean over domains, clustered by trajectory.',
+  ),
+  textColumn(
+    'coverage',
+    'Coverage',
+    ({ run }) => (run ? percent(run.card.coverage) : NONE),
+    'Coverage: predictions with a rating, and those that failed by the model, of those chosen.',
+  ),
+  textColumn(
+    'rows',
+    'Predictions|Pred.',
+    ({ run }) => (run ? `${run.card.valid}/${run.card.chosen}` : String(PUBLISHED_SOURCE.rows)),
+    'Predictions (Pred.): those that are valid to the official script, of those chosen (rows times repeats).',
   ),
   textColumn('model', '<World model', ({ run }) => shown(run?.worldModel)),
   textColumn('judge', '<Judge', ({ run }) =>
@@ -54,7 +67,9 @@ function costColumn(id: string, heading: string, asked: Asked): BoardColumn {
     return usd === undefined ? undefined : { value: usd, ...(unpriced === 0 ? {} : { isLeast: true }) };
   };
   const textOf: BoardColumn['textOf'] = (_, figure) => `${figure?.isLeast ? '≥ ' : ''}${dollars(figure?.value ?? 0)}`;
-  return figureColumn(id, heading, id, figureOf, { isLowerBetter: true, textOf });
+  const who = asked === 'judge' ? "the judge's" : "the world model's";
+  const legend = `${heading}: US dollars of ${who} calls, those that failed among them; ≥: the cost of some rows is not known.`;
+  return figureColumn(id, heading, id, figureOf, { isLowerBetter: true, textOf, legend });
 }
 
 /** How much of what was determined the predictions met, by their judge's checklists; shown beside the mean where any rated run has it. */
@@ -81,7 +96,11 @@ const FURTHER_COLUMNS: readonly BoardColumn[] = [
       const tokens = usage?.completionTokens;
       return tokens === undefined || rows === 0 ? undefined : { value: tokens / rows, rows };
     },
-    { isLowerBetter: true, textOf: (_, figure) => Math.round(figure?.value ?? 0).toLocaleString('en') },
+    {
+      isLowerBetter: true,
+      textOf: (_, figure) => Math.round(figure?.value ?? 0).toLocaleString('en'),
+      legend: 'Tokens a row: output of the world model, thinking included, as its server counted.',
+    },
   ),
 ];
 
@@ -124,13 +143,20 @@ function domainColumn(domain: Domain, measure: string | undefined): BoardColumn 
 export function figureColumns(domains: readonly Domain[], measure: string | undefined): BoardColumn[] {
   const name = measure ?? 'total';
   const [isMean, isTested] = [true, true];
+  const heading = measure === undefined ? 'Overall' : 'Mean';
+  const official =
+    'Official: the same as the official script counts it, which leaves such predictions out; never ranked.';
+  const [ofSeven, ofFewer] = [
+    `${heading}: mean of the seven domains; what other domains there are stand beside it.`,
+    'macro of K: mean of K domains; Overall needs all seven and no other.',
+  ];
   const isWhole = ({ rows }: Pick<Entry, 'rows'>) => coversBenchmark([...rows.keys()]);
   const overall: BoardColumn['figureOf'] = (run) => (isWhole(run) ? run.mean : undefined);
   const fewer: BoardColumn['figureOf'] = (run) => (isWhole(run) ? undefined : run.mean);
   const macroText: BoardColumn['textOf'] = ({ rows }, figure) =>
     `macro of ${domainsOfMean([...rows.keys()]).length}: ${twoDecimals(figure?.value ?? 0)}`;
   const ofRatings = [
-    figureColumn('official', 'Official', name, ({ run }) => run.card.overall.total, { isMean }),
+    figureColumn('official', 'Official', name, ({ run }) => run.card.overall.total, { isMean, legend: official }),
     ...DIMENSIONS.map((dimension) => {
       const figureOf: BoardColumn['figureOf'] = ({ run: { card } }) =>
         countedFigure(card.overallWithFailures, card.overall, dimension);
@@ -139,8 +165,8 @@ export function figureColumns(domains: readonly Domain[], measure: string | unde
   ];
   return [
     ...[...new Set([...DOMAINS, ...domains])].sort(inTableOrder).map((domain) => domainColumn(domain, measure)),
-    figureColumn('overall', measure === undefined ? 'Overall' : 'Mean', name, overall, { isMean, isTested }),
-    figureColumn('macro', 'Fewer domains', name, fewer, { isMean, isTested, textOf: macroText }),
+    figureColumn('overall', heading, name, overall, { isMean, isTested, legend: ofSeven }),
+    figureColumn('macro', 'Fewer domains', name, fewer, { isMean, isTested, textOf: macroText, legend: ofFewer }),
     RECALL_COLUMN,
     ...(measure === undefined ? ofRatings : []),
     ...FURTHER_COLUMNS,
@@ -166,7 +192,6 @@ export function shownColumns(
     ...Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, options.dimensions])),
     interval: runs.some(({ mean }) => mean?.low !== undefined),
     coverage: true,
-    rows: true,
   };
   // A further domain may be of runs alone that are not shown.
   const isHad = (id: string, domain: Domain) => hasAny(id) || (hasPublished && isPublished(domain));

@@ -1,6 +1,6 @@
 // Runs -> a leaderboard: blocks of runs that were judged alike, with what is best and what cannot be told from it.
 
-import { domainName, domainsOfMean, isPublished } from '../../core/domains.js';
+import { domainName, domainsOfMean } from '../../core/domains.js';
 import { UserError } from '../../core/errors.js';
 import { groupBy } from '../../core/groups.js';
 import { canonicalJson } from '../../core/json.js';
@@ -8,7 +8,7 @@ import { oneLine, twoDecimals } from '../../core/printable.js';
 import { NONE } from '../../core/table.js';
 import { DOMAINS, LEAST_CLUSTERS } from '../../core/types.js';
 import { isCovered, percent, shortDomains } from '../../stats/coverage.js';
-import { PUBLISHED, PUBLISHED_SOURCE, type PublishedRow } from '../published.js';
+import { PUBLISHED, PUBLISHED_NOTES, type PublishedRow } from '../published.js';
 import { kindText, measureText } from '../score-table.js';
 import { type Trust, trustText } from '../trust.js';
 import {
@@ -25,16 +25,19 @@ import {
   type BoardFigure,
   type BoardOptions,
   type BoardRun,
+  byMean,
   chosenRuns,
+  compared,
   type Entry,
   fewerRows,
+  fromBest,
   type Group,
   groupsOf,
   type IsTied,
   isOfficial,
-  keyOfName,
   measuresIn,
   namesOf,
+  type Order,
   type OwnEntry,
   type Rank,
   rankBy,
@@ -86,10 +89,11 @@ function blockOf(group: Group, title: string, options: BoardOptions, isTied: IsT
   const shown = shownColumns(figures, own, published.length > 0, options, measure === undefined);
   const columns = [NAME_COLUMN, ...shown];
   const tested = columns.filter(({ isTested }) => isTested);
-  const marks = marksOf(own, tested, rank, isTied);
+  const whole = own.filter((entry) => entry.isComplete && entry.fewer.length === 0);
+  const marks = tested.flatMap((column) => marksIn(column, whole, rank, isTied));
+  const best = marks.filter(({ mark }) => mark === 'best');
   const entries = [...own, ...published];
   const trust = sharedTrust(runs, judgedWith.rates);
-  const source = { entries, marks, columns: shown, group, options, measure };
   return {
     /** What stands above it. */
     heading: official ? `As published: ${title}` : title,
@@ -108,27 +112,20 @@ function blockOf(group: Group, title: string, options: BoardOptions, isTied: IsT
     rows: entries.map((entry) => ({
       ...entry,
       /** Ids of the columns in which it is best, or cannot be told from the best. */
-      marked: marks.best.get(entry) ?? new Set<string>(),
+      marked: new Set(best.filter((one) => one.entry.run === entry.run).map(({ column }) => column.id)),
       /** One for each column of the block, the name first. */
       texts: columns.map((column) => textIn(column, entry)),
     })),
-    /** What a mark says, where there are marks. */
-    markNote: marks.best.size > 0 ? MARK_NOTE : undefined,
+    hasMarks: best.length > 0,
     /** How to read any such block. */
-    legend: legendFor(source),
+    legend: [readingOf(measure, options), ...columns.flatMap(({ legend }) => legend ?? []), MARK_NOTE],
     /** What a reader has to know of these very runs. */
-    notes: notesOf(source),
+    notes: [
+      ...notesOf(own, group, options),
+      ...notesOnMarks(marks, tested),
+      ...(published.length > 0 ? PUBLISHED_NOTES : []),
+    ],
   };
-}
-
-/** How to read a block, what a mark means first. */
-export function legendOn({ markNote, legend }: Block, mark: string): string[] {
-  return [...(markNote === undefined ? [] : [`${mark}: ${markNote}`]), ...legend];
-}
-
-/** All that is said below a block, what a mark means first. */
-export function remarksOn(block: Block, mark: string): string[] {
-  return [...legendOn(block, mark), ...block.notes];
 }
 
 /** Ids of the columns of figures. */
@@ -201,28 +198,18 @@ function sharedTrust(runs: readonly BoardRun[], rates: boolean): Trust | undefin
 }
 
 const MARK_NOTE =
-  'the best of a column, and what cannot be told from it: the paired difference on common rows does not show it worse (multiple comparisons with the best, Hsu, at 95 %; never narrower than the interval of awb compare).';
+  'Marked (bold, green or *): the best of a column, and what cannot be told from it: the paired difference on common rows does not show it worse (multiple comparisons with the best, Hsu, at 95 %; never narrower than the interval of awb compare).';
 
-type Order = (a: Entry, b: Entry) => number;
-
-/** By the column that is asked for, then by the mean: whole and complete runs first, then from the best on. */
+/** By the column that is asked for, then by the mean. */
 function orderOf({ sort = 'overall' }: BoardOptions, rank: Rank, figures: readonly BoardColumn[]): Order {
-  // Where neither way is better, figures fall.
-  const place = (figure: BoardFigure | undefined) =>
-    figure === undefined ? Number.NEGATIVE_INFINITY : (rank(figure) ?? figure.value);
-  const fromBest = (a: BoardFigure | undefined, b: BoardFigure | undefined) => place(b) - place(a) || 0;
-  const byMean: Order = (a, b) =>
-    Number(b.isComplete) - Number(a.isComplete) ||
-    Number(a.fewer.length > 0) - Number(b.fewer.length > 0) ||
-    Number(b.figures.has('overall')) - Number(a.figures.has('overall')) ||
-    b.macroOf - a.macroOf ||
-    fromBest(a.mean, b.mean) ||
-    compared(a.name, b.name);
+  const mean = byMean(rank);
   const column = [NAME_COLUMN, ...TEXT_COLUMNS, ...figures].find(({ id }) => id === sort);
-  if (column === undefined || sort === 'overall') return byMean;
-  if (column.figure === undefined) return (a, b) => compared(textIn(column, a), textIn(column, b)) || byMean(a, b);
-  const order = column.isLowerBetter ? fromLeast : fromBest;
-  return (a, b) => order(a.figures.get(sort), b.figures.get(sort)) || byMean(a, b);
+  if (column === undefined || sort === 'overall') return mean;
+  if (column.figure === undefined) return (a, b) => compared(textIn(column, a), textIn(column, b)) || mean(a, b);
+  const place = (figure: BoardFigure | undefined) => figure && (rank(figure) ?? figure.value);
+  const order = (a: BoardFigure | undefined, b: BoardFigure | undefined) =>
+    column.isLowerBetter ? fromLeast(a, b) : fromBest(place(a), place(b));
+  return (a, b) => order(a.figures.get(sort), b.figures.get(sort)) || mean(a, b);
 }
 
 /** From the least on. What is not known whole stands behind what is, whatever is known of it. */
@@ -231,37 +218,19 @@ function fromLeast(a: BoardFigure | undefined, b: BoardFigure | undefined): numb
   return unknown(a) - unknown(b) || (a?.value ?? 0) - (b?.value ?? 0);
 }
 
-function compared(a: string, b: string): number {
-  return a === b ? 0 : a < b ? -1 : 1;
+/**
+ * A run in a column in which it is best, or cannot be told from the best; in which it could not be tested against the best; or in which
+ * its figure is better than the best's, but it is behind another on the rows of both.
+ */
+interface Mark {
+  readonly entry: OwnEntry;
+  readonly column: BoardColumn;
+  readonly mark: 'best' | 'untested' | 'behind';
 }
 
-/**
- * Ids of columns by entry: those in which it is best, or cannot be told from the best; in which it could not be tested against the best;
- * and in which its figure is better than the best's, but it is behind another on the rows of both.
- */
-type Marks = Readonly<Record<'best' | 'untested' | 'behind', Map<Entry, Set<string>>>>;
-
-/**
- * Marks the best run of each column and its ties. Incomplete runs and runs over fewer rows are left out, and so are all where
- * neither way of a measure is better.
- */
-function marksOf(entries: readonly OwnEntry[], columns: readonly BoardColumn[], rank: Rank, isTied: IsTied): Marks {
-  const marks: Marks = { best: new Map(), untested: new Map(), behind: new Map() };
-  const tested = entries.filter((entry) => entry.isComplete && entry.fewer.length === 0);
-  for (const column of columns) {
-    for (const [entry, mark] of marksIn(column, tested, rank, isTied)) {
-      marks[mark].set(entry, (marks[mark].get(entry) ?? new Set()).add(column.id));
-    }
-  }
-  return marks;
-}
-
-function* marksIn(
-  { id, figure, isMean }: BoardColumn,
-  entries: readonly OwnEntry[],
-  rank: Rank,
-  isTied: IsTied,
-): Generator<readonly [Entry, keyof Marks]> {
+/** Marks the best run of a column and its ties; nobody where neither way of a measure is better. @param entries whole and complete runs */
+function marksIn(column: BoardColumn, entries: readonly OwnEntry[], rank: Rank, isTied: IsTied): Mark[] {
+  const { id, figure, isMean } = column;
   // A mean over fewer domains is another quantity: where there are runs with Overall, they are compared with each other.
   const whole = entries.filter(({ figures }) => figures.has('overall'));
   const ranked = (isMean && id !== 'macro' && whole.length > 0 ? whole : entries).flatMap((entry) => {
@@ -269,145 +238,99 @@ function* marksIn(
     const place = own && rank(own);
     return own === undefined || place === undefined ? [] : [{ entry, place, hasError: own.se !== undefined }];
   });
+  const marked = (mark: Mark['mark'], some: readonly OwnEntry[]) =>
+    some.map((entry): Mark => ({ entry, column, mark }));
   // A figure of too few trajectories has no standard error: it takes no part, whether it is large or small.
-  for (const { entry, hasError } of ranked) if (!hasError) yield [entry, 'untested'];
+  const bare = marked(
+    'untested',
+    ranked.filter(({ hasError }) => !hasError).map(({ entry }) => entry),
+  );
   const tested = ranked.filter(({ hasError }) => hasError).sort((a, b) => b.place - a.place);
   const having = tested.map(({ entry }) => entry);
   const [first] = having;
   const domainSets = new Set(having.map(({ rows }) => canonicalJson([...domainsOfMean([...rows.keys()])].sort())));
-  if (figure === undefined || first === undefined || having.length < 2 || (isMean && domainSets.size > 1)) return;
+  if (figure === undefined || first === undefined || having.length < 2 || (isMean && domainSets.size > 1)) return bare;
   const isTiedWith = (best: OwnEntry, { run }: OwnEntry) => isTied(best.run, run, figure, having.length);
   // Over other rows a run may have the best figure, and be behind on those that it shares with another.
   const isBehind = (entry: OwnEntry) => having.some((one) => one !== entry && isTiedWith(one, entry) === false);
   const best = having.find((entry) => !isBehind(entry)) ?? first;
   const place = having.indexOf(best);
   const ties = having.map((entry) => (entry === best ? undefined : isTiedWith(best, entry)));
+  const untested = marked(
+    'untested',
+    having.filter((entry, at) => entry !== best && ties[at] === undefined),
+  );
   // The best of runs of which none can be tested is the best number, and no more than that.
-  const isAnyTested = ties.some((tied) => tied !== undefined);
-  for (const [at, entry] of having.entries()) {
-    if (entry !== best && ties[at] === undefined) yield [entry, 'untested'];
-    if (isAnyTested && (entry === best || (at > place && ties[at] === true))) yield [entry, 'best'];
-    if (isAnyTested && at < place) yield [entry, 'behind'];
-  }
+  if (ties.every((tied) => tied === undefined)) return [...bare, ...untested];
+  return [
+    ...[...bare, ...untested],
+    ...marked(
+      'best',
+      having.filter((entry, at) => entry === best || (at > place && ties[at] === true)),
+    ),
+    ...marked('behind', having.slice(0, place)),
+  ];
 }
 
-/** What notes are made of. */
-interface NoteSource {
-  readonly entries: readonly Entry[];
-  readonly marks: Marks;
-  readonly columns: readonly BoardColumn[];
-  readonly group: Group;
-  readonly options: BoardOptions;
-  readonly measure: string | undefined;
+/** How to read the figures of a block. */
+function readingOf(measure: string | undefined, { measureOf }: BoardOptions): string {
+  if (measure === undefined)
+    return 'Scores count what the model failed (empty, refused, confusing) at rating 1, so that no run rises by failing.';
+  return `${oneLine(measure, 20)}: ${kindText(measureOf(measure))}, ${measureText(measureOf(measure))}; it is no rating.`;
 }
 
 /** The texts that are to be said. */
-function said(...texts: readonly (string | false | undefined)[]): string[] {
+function said(...texts: readonly (string | false)[]): string[] {
   return texts.flatMap((text) => text || []);
 }
 
-/** How to read any such block. */
-function legendFor({ entries, options, measure, columns }: NoteSource): string[] {
-  const hasRuns = entries.some(({ run }) => run !== undefined);
-  const isRated = measure === undefined;
-  const beside = columns.filter(({ figure }) => figure?.domain !== undefined && !isPublished(figure.domain));
-  const besideText = `; ${beside.map(({ heading }) => heading).join(', ')} ${beside.length === 1 ? 'stands' : 'stand'} beside it`;
-  const shown = new Set(columns.map(({ id }) => id));
-  const priced = ['cost', 'judge-cost'].filter((id) => shown.has(id));
-  const who = priced.map((id) => (id === 'cost' ? "the world model's" : "the judge's")).join(' and ');
-  const isLeast = entries.some(({ figures }) => priced.some((id) => figures.get(id)?.isLeast));
-  const ofRuns = (id: string) => hasRuns && shown.has(id);
-  return said(
-    !isRated &&
-      `${oneLine(measure, 20)}: ${kindText(options.measureOf(measure))}, ${measureText(options.measureOf(measure))}; it is no rating.`,
-    ofRuns('overall') &&
-      `${isRated ? 'Overall' : 'Mean'}: mean of the seven domains${beside.length === 0 ? '' : besideText}.`,
-    shown.has('interval') && '95 %: interval of the mean over domains, clustered by trajectory.',
-    ofRuns('coverage') && 'Coverage: predictions with a rating, and those that failed by the model, of those chosen.',
-    ofRuns('rows') &&
-      'Predictions (Pred.): those that are valid to the official script, of those chosen (rows times repeats).',
-    shown.has('macro') &&
-      entries.some(({ figures }) => figures.has('macro')) &&
-      'macro of K: mean of K domains; Overall needs all seven and no other.',
-    isRated &&
-      hasRuns &&
-      'Scores count what the model failed (empty, refused, confusing) at rating 1, so that no run rises by failing.',
-    shown.has('official') &&
-      'Official: the same as the official script counts it, which leaves such predictions out; never ranked.',
-    priced.length > 0 &&
-      `Cost: US dollars of ${who} calls, those that failed among them${isLeast ? '; ≥: the cost of some rows is not known' : ''}.`,
-    shown.has('tokens') && 'Tokens a row: output of the world model, thinking included, as its server counted.',
-  );
-}
-
 /** What a reader has to know of these very runs. */
-function notesOf(source: NoteSource): string[] {
-  const { entries, marks, columns, group, options } = source;
-  const { minCoverage, assumeSame } = options;
-  const incomplete = entries.flatMap(({ name, run, isComplete }) => {
-    if (run === undefined || isComplete) return [];
+function notesOf(own: readonly OwnEntry[], { runs, isRecorded }: Group, options: BoardOptions): string[] {
+  const { minCoverage, assumeSame, show } = options;
+  const incomplete = own.flatMap(({ name, run, isComplete }) => {
     const short = shortDomains(run.card, minCoverage);
-    return `${name} (${short.map(({ domain, coverage }) => `${domainName(domain)} ${percent(coverage)}`).join(', ')})`;
+    const shares = short.map(({ domain, coverage }) => `${domainName(domain)} ${percent(coverage)}`);
+    return isComplete ? [] : `${name} (${shares.join(', ')})`;
   });
-  const fewer = entries.flatMap(({ name, run, rows, fewer: domains, isComplete }) => {
-    if (run === undefined || !isComplete || domains.length === 0) return [];
-    const isEverywhere = domains.length === run.card.domains.length;
+  const fewer = own.flatMap(({ name, rows, fewer: domains, isComplete }) => {
     const counts = domains.map((domain) => `${domainName(domain)} ${rows.get(domain) ?? 0}`);
-    return `${name} (${isEverywhere ? sum(rows.values()) : counts.join(', ')})`;
-  });
-  const tested = columns.filter(({ isTested }) => isTested);
-  const [behind, untested] = [marks.behind, marks.untested].map((own) => {
-    const byColumns = groupBy(own, ([, ids]) => {
-      if (ids.size === tested.length) return '';
-      const isEachDomain = tested.every(({ id, figure }) => ids.has(id) === (figure?.domain !== undefined));
-      const names = tested.filter(({ id }) => ids.has(id)).map(({ heading }) => heading);
-      return ` (${isEachDomain ? 'each domain' : names.join(', ')})`;
-    });
-    return [...byColumns].map(([where, some]) => some.map(([{ name }]) => name).join(', ') + where).join('; ');
+    return isComplete && counts.length > 0 ? `${name} (${counts.join(', ')})` : [];
   });
   return said(
     incomplete.length > 0 &&
       `A domain's coverage is below ${percent(minCoverage)}, so the run is neither tested nor marked: ${incomplete.join('; ')}.`,
     fewer.length > 0 &&
       `Over fewer rows, so ranked behind the others and neither tested nor marked: ${fewer.join('; ')}.`,
-    behind &&
-      `Larger figures over other rows, and behind another run on the rows that both have, so not marked: ${behind}.`,
-    untested &&
-      `Fewer than ${LEAST_CLUSTERS} trajectories, or too few in common with the best, so not tested: ${untested}.`,
-    !group.isRecorded &&
+    !isRecorded &&
       (assumeSame
         ? 'Not everything was recorded of how these runs came about; --assume-same takes it to be the same in all of them.'
         : 'Not everything was recorded of how this run came about, so it stands alone; --assume-same puts such runs together.'),
-    ...selectionNotes(source),
-    ...publishedNotes(entries),
+    show === 'best' &&
+      own.length < runs.length &&
+      'The best of several runs of one name: such a choice lifts a score above its true value.',
   );
 }
 
-function selectionNotes({ entries, group, options }: NoteSource): string[] {
-  const counts = entries.map(({ run, rows }) => (run === undefined ? PUBLISHED_SOURCE.rows : sum(rows.values())));
-  const [least, most] = [Math.min(...counts), Math.max(...counts)];
-  const alike = [...groupBy(group.runs, (run) => keyOfName(run, options.per)).values()].map(({ length }) => length);
-  return said(
-    least < most && `Figures are over different numbers of rows: ${least} to ${most}.`,
-    options.show === 'best' &&
-      alike.length < group.runs.length &&
-      `The best of up to ${Math.max(...alike)} runs each: such a choice lifts a score above its true value.`,
-  );
-}
-
-function sum(counts: Iterable<number>): number {
-  return [...counts].reduce((total, count) => total + count, 0);
-}
-
-function publishedNotes(entries: readonly Entry[]): string[] {
-  const rows = entries.flatMap(({ published }) => published ?? []);
-  if (rows.length === 0) return [];
-  const odd = rows.flatMap(({ model, scores, overall }) => {
-    const [is, would] = [twoDecimals(overall), twoDecimals(sum(scores.values()) / scores.size)];
-    return is === would ? [] : [`${model}: its Overall is published as ${is}, the mean of its columns is ${would}.`];
+/** Which runs are not marked, and in which columns where that is not all of them. */
+function notesOnMarks(marks: readonly Mark[], tested: readonly BoardColumn[]): string[] {
+  const [behind, untested] = (['behind', 'untested'] as const).map((mark) => {
+    const byRun = groupBy(
+      marks.filter((one) => one.mark === mark),
+      ({ entry }) => entry.name,
+    );
+    const places = [...byRun].map(([name, some]) => {
+      const where = some.length === tested.length ? '' : ` (${some.map(({ column }) => column.heading).join(', ')})`;
+      return [name, where] as const;
+    });
+    const byPlace = [...groupBy(places, ([, where]) => where)];
+    return byPlace.map(([where, some]) => some.map(([name]) => name).join(', ') + where).join('; ');
   });
   return [
-    `published: ${PUBLISHED_SOURCE.text}, judge ${PUBLISHED_SOURCE.judge}; official figures, neither ranked, tested nor marked.`,
-    ...odd,
+    ...(behind
+      ? [`Larger figures over other rows, and behind another run on the rows that both have, so not marked: ${behind}.`]
+      : []),
+    ...(untested
+      ? [`Fewer than ${LEAST_CLUSTERS} trajectories, or too few in common with the best, so not tested: ${untested}.`]
+      : []),
   ];
 }

@@ -7,6 +7,7 @@ import { goodness, type MeasureLookup, measureWords } from '../../core/measures.
 import { oneLine, printable } from '../../core/printable.js';
 import type { Column } from '../../core/table.js';
 import type { Domain, Estimate } from '../../core/types.js';
+import type { MadeWith } from '../../run/made-with.js';
 import { byStanding } from '../../stats/coverage.js';
 import type { StoredRun } from '../../store/runs.js';
 import { PUBLISHED_SOURCE, type PublishedRow } from '../published.js';
@@ -14,30 +15,28 @@ import { capitalized } from '../score-table.js';
 import type { Trust } from '../trust.js';
 
 /** What a run's figures depend on beside its world model. Runs that differ in any of it never share a block. */
-export interface JudgedWith {
+export interface JudgedWith extends Partial<Pick<MadeWith, AsMade>> {
   /** `rubric`, `metrics` ... */
   readonly kind: string;
   /** Whether rows were rated; else they were measured alone. */
   readonly rates: boolean;
   /** Of rows that were measured: the measure that stands for them, where one is declared to. */
   readonly lead?: string | undefined;
-  readonly judge?: string | undefined;
   /** Present where what was asked is no judge but an agent. */
   readonly asked?: 'agent' | undefined;
-  /** The judge as its server named it. */
-  readonly snapshot?: string | undefined;
-  readonly rubricPack?: string | undefined;
-  readonly rubricFingerprint?: string | undefined;
   /** How replies were read: `strict` or `official`. */
   readonly verdicts?: string | undefined;
-  /** What else the mode's records depend on. */
-  readonly method?: Readonly<Record<string, unknown>> | undefined;
-  /** What was sent to the judge beside the messages. */
-  readonly sampling?: Readonly<Record<string, unknown>> | undefined;
-  readonly protocol?: string | undefined;
-  /** The rollout that the predictions stand in, such as `rollout from 0`. */
-  readonly rollout?: string | undefined;
 }
+
+type AsMade =
+  | 'judge'
+  | 'snapshot'
+  | 'rubricPack'
+  | 'rubricFingerprint'
+  | 'method'
+  | 'sampling'
+  | 'protocol'
+  | 'rollout';
 
 type Scores = Pick<StoredRun, 'label' | 'worldModel' | 'source' | 'card'> &
   Partial<Pick<StoredRun, 'costs' | 'equivalence'>>;
@@ -107,6 +106,8 @@ export type BoardFigure = Pick<Estimate, 'value'> &
 /** A column of texts or, where `figure` says of what, of figures. */
 export interface BoardColumn extends Column {
   readonly id: string;
+  /** How to read it. */
+  readonly legend?: string;
   readonly figure?: FigureOf;
   /** Whether it is a mean over domains, which is comparable only over the same domains. */
   readonly isMean?: boolean;
@@ -166,7 +167,7 @@ export function namesOf(runs: readonly BoardRun[], { per }: BoardOptions): Reado
 }
 
 /** What a run's name is compared by: as it is, not as it is shown. */
-export function keyOfName({ label, worldModel, source }: BoardRun, per: BoardOptions['per']): string {
+function keyOfName({ label, worldModel, source }: BoardRun, per: BoardOptions['per']): string {
   return (per === 'label' ? (label ?? worldModel) : (worldModel ?? label)) ?? `file ${source}`;
 }
 
@@ -285,22 +286,39 @@ export function rankBy({ measureOf }: BoardOptions, measure: string | undefined)
   return ({ value }) => (measure === undefined ? value : goodness(measureOf(measure), value));
 }
 
+export type Order = (a: Entry, b: Entry) => number;
+
+/** From the best on, by a number that grows with it. */
+export function fromBest(a: number | undefined, b: number | undefined): number {
+  return (b ?? Number.NEGATIVE_INFINITY) - (a ?? Number.NEGATIVE_INFINITY) || 0;
+}
+
+/** Whole and complete runs first, then from the best mean on, whose values fall where neither way is better. */
+export function byMean(rank: Rank): Order {
+  const place = ({ mean }: Entry) => mean && (rank(mean) ?? mean.value);
+  return (a, b) =>
+    Number(b.isComplete) - Number(a.isComplete) ||
+    Number(a.fewer.length > 0) - Number(b.fewer.length > 0) ||
+    Number(b.figures.has('overall')) - Number(a.figures.has('overall')) ||
+    b.macroOf - a.macroOf ||
+    fromBest(place(a), place(b)) ||
+    compared(a.name, b.name);
+}
+
+export function compared(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}
+
 /** One run for each name, or all. Names are compared as they are, not as they are shown. */
 export function chosenRuns(runs: readonly OwnEntry[], options: BoardOptions, rank: Rank): readonly OwnEntry[] {
   const { show, per, minCoverage } = options;
   if (show === 'all') return runs;
   const fewerOf = fewerRows(runs, options);
-  const value = ({ mean }: Entry) => (mean && rank(mean)) ?? Number.NEGATIVE_INFINITY;
   const standing = ({ run }: OwnEntry) => ({ ...run, rates: run.judgedWith.rates });
-  // First by what they lack, then by their domains, then by their figures.
-  const byFigure = (a: OwnEntry, b: OwnEntry) =>
-    Number(b.isComplete) - Number(a.isComplete) ||
-    Number(fewerOf(a).length > 0) - Number(fewerOf(b).length > 0) ||
-    b.macroOf - a.macroOf ||
-    value(b) - value(a);
   const byLatest = (a: OwnEntry, b: OwnEntry) => byStanding(standing(a), standing(b), minCoverage);
-  const order = show === 'best' ? byFigure : byLatest;
-  return [...groupBy(runs, ({ run }) => keyOfName(run, per)).values()].map((alike) =>
+  const order = show === 'best' ? byMean(rank) : byLatest;
+  const all = runs.map((run) => ({ ...run, fewer: fewerOf(run) }));
+  return [...groupBy(all, ({ run }) => keyOfName(run, per)).values()].map((alike) =>
     alike.reduce((first, one) => (order(one, first) < 0 ? one : first)),
   );
 }

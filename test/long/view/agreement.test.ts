@@ -79,7 +79,7 @@ describe.skipIf(noBrowser)('the page', () => {
     const text = await textOf(page);
     expect(text).toContain('1 person rated 12 predictions of 12 trajectories. By rater: Ann 12.');
     expect(text).toMatch(/Factuality -?\d\.\d\d -?\d\.\d\d to/);
-    expect(text).toContain('No ceiling: two people have to rate the same predictions');
+    expect(text).toContain('under People: no two people rated the same predictions');
     await expectAccessible(page);
   });
 });

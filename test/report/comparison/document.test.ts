@@ -25,8 +25,8 @@ describe('the opening sentence', () => {
   });
 
   it.each<[string, Difference, string]>([
-    ['better', difference(8.9), 'new is better than old by 8.90 points (95 % interval 6.90 to 10.90; 140/154 rows).'],
-    ['worse', difference(-8.9), 'new is worse than old by 8.90 points (95 % interval 6.90 to 10.90; 140/154 rows).'],
+    ['better', difference(8.9), 'new is better than old: +8.90 points (95 % interval +6.90 to +10.90; 140/154 rows).'],
+    ['worse', difference(-8.9), 'new is worse than old: -8.90 points (95 % interval -10.90 to -6.90; 140/154 rows).'],
     [
       'open',
       difference(1.5),
@@ -35,14 +35,13 @@ describe('the opening sentence', () => {
     [
       'of too few trajectories',
       bare(difference(9.34)),
-      'new scores 9.34 points more than old (140/154 rows); whether by more than chance, so few trajectories cannot say.',
+      'new and old cannot be told apart: +9.34 points (too few trajectories for an interval; 140/154 rows).',
     ],
-    ['the same', difference(0, { wins: 0, losses: 0 }), 'new and old score alike on every row (140/154 rows).'],
   ])('says %s', (_what, total, sentence) => {
     expect(about(total)).toBe(sentence);
   });
 
   it('says of how many domains it is where that is not Overall', () => {
-    expect(about(difference(8.9), ['web', 'os'])).toContain('(95 % interval 6.90 to 10.90; macro of 2; 40/44 rows)');
+    expect(about(difference(8.9), ['web', 'os'])).toContain('(95 % interval +6.90 to +10.90; macro of 2; 40/44 rows)');
   });
 });

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { signed } from '../../../src/core/printable.js';
+import { partsOf } from '../../../src/core/table.js';
 import { DOMAINS } from '../../../src/core/types.js';
 import { COMPARISON_FORMATS, differenceTable } from '../../../src/report/comparison.js';
 import { comparisonView, difference, unadjusted } from '../../support/comparison-views.js';
@@ -10,7 +11,7 @@ describe('the table', () => {
   it('has a row per domain and Overall, with the p that belongs to the interval and a mark where it holds among all domains', () => {
     const { groups } = differenceTable(comparisonView().comparison);
     expect(groups.map((rows) => rows.length)).toEqual([7, 1, 5]);
-    expect(groups[0]?.[0]).toEqual([
+    expect(groups[0]?.[0]?.map((cell) => partsOf(cell).text)).toEqual([
       'MCP',
       '20/22',
       '60.00',
@@ -39,13 +40,9 @@ describe('the table', () => {
     });
   });
 
-  it('says why a line has no interval, and only where one has none', () => {
-    const note = expect.stringContaining('No interval: fewer than 5 trajectories');
-    const { comparison } = comparisonView();
-    const { low: _low, high: _high, ...bare } = difference(1).difference;
-    expect(differenceTable(comparison).legend).not.toContainEqual(note);
-    const overall = { total: difference(1, { difference: bare }) };
-    expect(differenceTable({ ...comparison, overall }).legend).toContainEqual(note);
+  it('says why a line may have no interval', () => {
+    const { legend } = differenceTable(comparisonView().comparison);
+    expect(legend).toContainEqual(expect.stringContaining('No interval: fewer than 5 trajectories'));
   });
 
   it('answers the second question where repeats allow it: about these very rows', () => {

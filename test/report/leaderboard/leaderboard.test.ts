@@ -31,7 +31,9 @@ describe('rows', () => {
     expect(shown('eight')).toEqual(['80.00', '-']);
     expect(cellsOf(block, 'eight')?.[columns.indexOf('robotics')]).toBe('80.00');
     expect(names(block)).toEqual(['eight', 'seven', 'six']);
-    expect(block?.legend).toContain('Overall: mean of the seven domains; robotics stands beside it.');
+    expect(block?.legend).toContain(
+      'Overall: mean of the seven domains; what other domains there are stand beside it.',
+    );
   });
 
   it('have no column of a further domain that no run shown has', () => {
@@ -53,7 +55,7 @@ describe('rows', () => {
     const [block] = blocksOf(runs, { show, columns: ['overall'] });
     expect(block?.rows.map((row) => row.run?.label)).toEqual(labels);
     expect(block?.rows.map((row) => row.texts[1])).toEqual(overall);
-    expect(block?.notes.join().includes('best of up to 2 runs')).toBe(show === 'best');
+    expect(block?.notes.join().includes('best of several runs')).toBe(show === 'best');
   });
 
   it('are one for each model where models name them', () => {

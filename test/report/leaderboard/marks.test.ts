@@ -24,7 +24,7 @@ describe('marks', () => {
   it('are left out where there is nothing to compare with', () => {
     const [block] = blocksOf([run('only', 60)], { withPublished: true }, () => true);
     expect(block?.rows.flatMap((row) => [...row.marked])).toEqual([]);
-    expect(block?.markNote).toBeUndefined();
+    expect(block?.hasMarks).toBe(false);
   });
 
   it('go to nobody where no run could be tested against the best, and a note says so', () => {

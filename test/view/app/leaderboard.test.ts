@@ -30,7 +30,7 @@ describe.skipIf(noBrowser)('the leaderboard', () => {
       'Qwen-AgentWorld-397B-A17B',
     ]);
     expect(await page.locator('.board tbody tr').first().locator('strong').allInnerTexts()).toContain('45.00');
-    expect(text).toContain('Bold: the best of a column');
+    expect(text).toContain('Marked (bold, green or *): the best of a column');
     expect(requests).toHaveLength(1);
     expect(complaints).toEqual([]);
     await expectAccessible(page);
