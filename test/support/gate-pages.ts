@@ -9,7 +9,7 @@ const HOLDS = { tier: 'critical', verdict: 'GO', counts: true, impact: 0, senten
 /** A rule on a figure that holds, on Overall where nothing else is said. */
 export function rule(more: Partial<BoundResult> = {}): BoundResult {
   const where = more.domain ?? 'Overall';
-  const texts = { name: `${where} drop`, label: where, shown: {} };
+  const texts = { name: `${where} drop`, shown: {} };
   return { ...HOLDS, ...texts, kind: 'drop', isCondition: false, ...more };
 }
 

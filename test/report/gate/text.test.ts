@@ -30,7 +30,7 @@ describe('in a terminal', () => {
     for (const columns of [60, 80, 120]) {
       const text = shown(columns);
       expect(text).toMatch(/^NO-GO: 1 of 2 rules broken\n\n/);
-      expect(text).toMatch(/^overall drop +-3\.00 +-4\.00 to -2\.50 +≥ -2\.00 +broken$/m);
+      expect(text).toMatch(/^Overall drop +-3\.00 +-4\.00 to -2\.50 +≥ -2\.00 +broken$/m);
       expect(text).toMatch(/^OS +-1\.00 .* \(open\)$/m);
       expect(text.match(/It fell by much/g)).toHaveLength(1);
       expect(text).not.toContain('Open.');
