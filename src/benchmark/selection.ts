@@ -93,9 +93,18 @@ function firstOfEachDomain(chosen: readonly RowRef[], count: number): RowRef[] {
   return inInputOrder(byDomain.flatMap((rows) => rows.slice(0, count)));
 }
 
-/** Deals trajectories out in their order, one to each shard after the other. */
+/** Deals trajectories out, the longest first, each to the shard that holds the fewest bytes so far. */
 function shardOf(chosen: readonly RowRef[], shard: string): RowRef[] {
   const [index = 1, of = 1] = shard.split('/').map(Number);
-  const trajectories = [...groupBy(chosen, ({ trajectory }) => trajectory).values()];
-  return inInputOrder(trajectories.filter((_, at) => at % of === index - 1).flat());
+  const sizes = new Map<string, number>();
+  for (const { trajectory, length } of chosen) sizes.set(trajectory, (sizes.get(trajectory) ?? 0) + length);
+  // Shards beyond the number of trajectories get none.
+  const loads = Array.from({ length: Math.min(of, sizes.size) }, (_, shard) => ({ shard, bytes: 0 }));
+  const mine = new Set<string>();
+  for (const [trajectory, size] of [...sizes].sort((a, b) => b[1] - a[1])) {
+    const lightest = loads.reduce((least, load) => (load.bytes < least.bytes ? load : least));
+    lightest.bytes += size;
+    if (lightest.shard === index - 1) mine.add(trajectory);
+  }
+  return chosen.filter(({ trajectory }) => mine.has(trajectory));
 }

@@ -147,6 +147,7 @@ export function summaryOf(state: RowState, log: JournalRecord['log'], stampKey: 
   const { status, class: failure, reason, flags } = state;
   // Its checksum shows that a run has written it.
   const { usage = {}, chars, attempts = 0, tries } = log as Partial<CallLog>;
+  // So it is with the stamp, which is a text.
   const { [stampKey]: stamp = '' } = log as Readonly<Record<string, string | undefined>>;
   const calls = callsIn(tries);
   return {

@@ -128,6 +128,15 @@ describe('chooseRows', () => {
     );
   });
 
+  test('shards differ by no more than the largest trajectory', () => {
+    const rows = rowsOf(600);
+    const size = (some: readonly RowRef[]) => some.reduce((sum, row) => sum + row.length, 0);
+    const sizes = [1, 2, 3, 4, 5].map((index) => size(shardOrNothing(rows, index, 5)));
+    const trajectories = [...new Set(rows.map((row) => row.trajectory))];
+    const largest = Math.max(...trajectories.map((name) => size(rows.filter((row) => row.trajectory === name))));
+    expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThanOrEqual(largest);
+  });
+
   test('more shards than trajectories leave some without rows, be they a million', () => {
     expect(choose(rowsOf(3), { shard: '3/999999' })).toHaveLength(1);
     expect(() => choose(rowsOf(3), { shard: '4/999999' })).toThrow(/none of the 3 rows/);

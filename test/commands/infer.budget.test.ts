@@ -185,7 +185,7 @@ describe('what counts against the budget', () => {
       ...['--budget-tokens', '150', '--concurrency', '1', '--first-token-timeout', '0.3s', '--retry-minutes', '0'],
     );
     expect(code).toBe(EXIT.later);
-    expect(stdout).toMatch(/ of 150 tokens \(\d+ of it estimated\), all sessions together/);
+    expect(stdout).toMatch(/ of 150 tokens \(\d+ tokens estimated\), all sessions together/);
   });
 
   test('are replies of a judge that cannot be read', async () => {
