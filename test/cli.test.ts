@@ -264,6 +264,17 @@ for example
   ])('%s', async (name, args) => {
     await holdMessage(name, args, {}, { asTyped: true });
   });
+
+  test("somebody else's AWB_ variable is a warning with the nearest name, and none under --quiet", async () => {
+    const env = { AWB_VERSION: '3', AWB_ODER: 'up' };
+    const { exitCode, stderr } = await runMain(['paint', '--row', '1'], { env });
+    expect(exitCode).toBe(EXIT.incomplete);
+    expect(stderr).toBe(
+      'awb: warning: nothing reads the environment variable "AWB_VERSION"\n' +
+        'awb: warning: nothing reads the environment variable "AWB_ODER"; did you mean "AWB_ORDER"?\n',
+    );
+    expect((await runMain(['paint', '--row', '1', '--quiet'], { env })).stderr).toBe('');
+  });
 });
 
 describe('a command', () => {

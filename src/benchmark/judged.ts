@@ -102,14 +102,19 @@ function rowOf(file: ObjectFile, found: ObjectLine, keyOf: KeyOf): JudgedRow {
   const { line, fields, text } = found;
   const domain = typeof fields.task === 'string' ? domainOf(fields.task) : '';
   if (domain === '') throw badLine(file, line, `the key "task" is missing or names no domain; ${REMEDY}`);
-  const beyond = NUMBERS.find((key) => isNumber(fields[key]) && Math.abs(fields[key]) > LARGEST_NUMBER);
-  if (beyond !== undefined) throw badLine(file, line, `"${beyond}" cannot be ${fields[beyond]}; ${REMEDY}`);
+  requirePossible(file, found);
   return readJudgedRow(fields, judgedIdIn(fields) ?? derivedId(text, keyOf), domain);
 }
 
 const NUMBERS = ['turn_idx', 'failed', 'total_score', ...DIMENSIONS];
 /** A larger number is damage: none comes near it, and means and squares still hold below it. */
 const LARGEST_NUMBER = 1e6;
+
+/** @throws UserError (65) for a number that cannot be */
+function requirePossible(file: ObjectFile, { line, fields }: Pick<ObjectLine, 'line' | 'fields'>): void {
+  const beyond = NUMBERS.find((key) => isNumber(fields[key]) && Math.abs(fields[key]) > LARGEST_NUMBER);
+  if (beyond !== undefined) throw badLine(file, line, `"${beyond}" cannot be ${fields[beyond]}; ${REMEDY}`);
+}
 
 function derivedId(text: string, keyOf: KeyOf): JudgedId {
   const reading = readRow(text);
@@ -140,6 +145,7 @@ export async function readCalibrated(path: string, stop?: AbortSignal): Promise<
       const remedy = 'the same awb calibrate command writes the file anew';
       throw badLine(file, line, `no judgement of awb calibrate; ${remedy}`);
     }
+    requirePossible(file, { line, fields });
     const row = { ...readJudgedRow(fields, id, domainOf(task)), variant };
     requireNew(rowId(row.key, row.variant, row.index), line);
     rows.push(row);

@@ -1,7 +1,8 @@
 // awb status: what runs have come to, read from their folders while they work or afterwards.
 
+import { readdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { domainName } from '../core/domains.js';
 import { EXIT, type ExitCode, inputMissing } from '../core/errors.js';
 import { counted, dollars, grouped, printable, shortened } from '../core/printable.js';
@@ -12,13 +13,14 @@ import { type RunStatus, readStatuses, sumOf } from '../results/status.js';
 import { defineCommand, type OptionTable, option, type Settings } from '../settings/command.js';
 
 const OPTIONS = {
-  dirs: option.list('DIR', 'folders of runs, added up', { required: true, whole: true }),
+  dirs: option.list('DIR', 'folders of runs, added up (default: results and the folders in it)', { whole: true }),
 } as const satisfies OptionTable;
 
 export const command = defineCommand({
   description:
     'Shows what runs have come to, by their folders, also while another process works there: rows by domain, speed, time left, tokens, dollars and failures. Nothing is locked or written. Exit codes: 0 all complete, 75 one is running or awaits results, 3 one is not complete and nobody works on it.',
   examples: {
+    'awb status': 'all runs in results',
     'awb status results/step-100': 'a run, in another terminal than its own',
     'awb status shards/*': 'several, and all together',
     'watch -n 10 awb status results/step-100': 'again and again',
@@ -33,7 +35,8 @@ async function status(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitC
   const now = Date.now();
   const runs: RunStatus[] = [];
   const without: string[] = [];
-  for (const dir of settings.dirs) {
+  const isNamed = settings.dirs.length > 0;
+  for (const dir of isNamed ? settings.dirs : await usualFolders(io)) {
     const found = await readStatuses(resolve(io.cwd, dir), dir, now);
     if (typeof found === 'string') without.push(found);
     else runs.push(...found);
@@ -42,8 +45,8 @@ async function status(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitC
     const remedy = 'name the --output-dir of a run, which has a manifest once it begins to ask';
     throw inputMissing(`${without.join('; ')}; ${remedy}`);
   }
-  // A glob names whatever lies there.
-  if (without.length > 0 && !settings.quiet) {
+  // A glob names whatever lies there, and nobody has typed the usual folders.
+  if (isNamed && without.length > 0 && !settings.quiet) {
     io.stderr.write(`left out: ${printable(without.join('; '))}\n`);
   }
   const total = sumOf(runs);
@@ -53,6 +56,14 @@ async function status(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitC
   io.stdout.write(settings.json ? `${JSON.stringify(document)}\n` : statusText(runs, total, now, look));
   if (runs.some(({ state }) => state === 'running' || state === 'awaiting')) return EXIT.later;
   return runs.every(({ state }) => state === 'complete') ? EXIT.done : EXIT.incomplete;
+}
+
+/** `results`, and the folders in it but for what --fresh has set aside. */
+async function usualFolders({ cwd }: Io): Promise<string[]> {
+  const entries = await readdir(resolve(cwd, 'results'), { withFileTypes: true }).catch(() => []);
+  const folders = entries.filter((entry) => !entry.isFile() && !/^(\.|before-)/.test(entry.name));
+  const names = folders.map(({ name }) => name).sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+  return ['results', ...names.map((name) => join('results', name))];
 }
 
 type Left = Pick<RunStatus, 'failed' | 'left' | 'rows_per_second' | 'seconds_left'>;

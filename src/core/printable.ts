@@ -1,7 +1,7 @@
 // What people are shown, fit to be printed: hostile text without control sequences or characters that hide and reorder; paths and command
 // lines; figures and money, in one rounding, one sign and one plural for all who tell of them.
 
-import { isAbsolute, relative, sep } from 'node:path';
+import { dirname, isAbsolute, relative, sep } from 'node:path';
 import type { Cost } from './costs.js';
 import type { Io } from './types.js';
 
@@ -140,17 +140,23 @@ export function shellLine(words: readonly string[]): string {
 
 // Paths as people are shown them.
 
-/** A path for people: below the working folder without it, elsewhere whole. */
+/** A path for people: from the working folder where that is shorter, else whole. */
 export function shownPath(path: string, { cwd }: Pick<Io, 'cwd'>): string {
-  const below = relative(cwd, path);
-  return printable(below === '' || below.startsWith('..') || isAbsolute(below) ? path : below);
+  const from = relative(cwd, path);
+  return printable(from === '' || isAbsolute(from) || from.length >= path.length ? path : from);
 }
 
-/** A text in which each path below the working folder stands as `shownPath` has it. */
+/** A text in which each path below the working folder, or the one around it, stands as `shownPath` has it. */
 export function withShownPaths(text: string, { cwd }: Pick<Io, 'cwd'>): string {
-  // Below the root every path is. A path begins a word, and is not inside another one or an address.
-  if (cwd.endsWith(sep) || !text.includes(cwd)) return text;
-  return text.replace(new RegExp(`(?<![\\w.~\\\\/-])${escaped(cwd)}[\\\\/](?=\\S)`, 'g'), '');
+  const folders = [
+    [cwd, ''],
+    [dirname(cwd), `..${sep}`],
+  ] as const;
+  return folders.reduce((shown, [folder, from]) => {
+    // Below the root every path is. A path begins a word, and is not inside another one or an address.
+    if (folder.endsWith(sep) || !shown.includes(folder)) return shown;
+    return shown.replace(new RegExp(`(?<![\\w.~\\\\/-])${escaped(folder)}[\\\\/](?=\\S)`, 'g'), () => from);
+  }, text);
 }
 
 /** The source of a pattern that matches just this text. */

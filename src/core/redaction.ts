@@ -29,20 +29,22 @@ export function openRedaction(secrets: readonly string[]): Redact {
 }
 
 /**
- * Redacts a text that comes in pieces: the word at its end is held back until more of the text, or its end, shows
- * whether it is a secret.
+ * Redacts a text that comes in pieces: what could be the start of a secret is held back until more of the text, or its end, shows
+ * whether it is one.
  */
 export function openGrowingRedaction(secrets: readonly string[]): { add(piece: string): string; end(): string } {
   const redact = openRedaction(secrets);
   const real = realOnes(secrets);
-  const longest = Math.max(0, ...real.flatMap(formsOf).map(({ length }) => length), ...real.map(percentLength));
-  // Whatever a secret of ASCII without blanks is written as, no blank stands in it.
-  const unended = real.every((secret) => /^[\x21-\x7e]+$/.test(secret)) ? /[\x21-\x7e]*$/ : /[\s\S]*$/;
+  const forms = real.flatMap(formsOf);
+  const longest = Math.max(0, ...forms.map(({ length }) => length), ...real.map((secret) => secret.length * 9));
+  const couldBegin = (text: string) =>
+    forms.some((form) => form.startsWith(text)) || real.some((secret) => couldBeginInUrl(text, secret));
   let held = '';
   return {
     add(piece) {
       const text = redact(held + piece);
-      const from = Math.max(text.length - longest, text.search(unended));
+      let from = Math.max(0, text.length - longest);
+      while (from < text.length && !couldBegin(text.slice(from))) from++;
       held = text.slice(from);
       return text.slice(0, from);
     },
@@ -54,9 +56,16 @@ export function openGrowingRedaction(secrets: readonly string[]): { add(piece: s
   };
 }
 
-/** The length of a secret of which every byte is percent-encoded. */
-function percentLength(secret: string): number {
-  return 3 * Buffer.byteLength(secret);
+/** Percent-encoding takes each character by itself, so there are many forms. */
+function couldBeginInUrl(text: string, secret: string): boolean {
+  let rest = text.toLowerCase();
+  for (const character of secret.toLowerCase()) {
+    if (rest === '') return true;
+    const form = [character, percentEncoded(character)].find((one) => rest.startsWith(one) || one.startsWith(rest));
+    if (form === undefined) return false;
+    rest = rest.slice(form.length);
+  }
+  return rest === '';
 }
 
 function realOnes(secrets: readonly string[]): string[] {

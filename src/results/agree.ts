@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { readJudged } from '../benchmark/judged.js';
 import type { PlacedRating } from '../benchmark/ratings.js';
 import { FIGURES, type Figure } from '../core/comparison.js';
+import { badData } from '../core/errors.js';
 import { groupBy, type Some } from '../core/groups.js';
 import { possibleRating } from '../core/points.js';
 import { shownPrediction } from '../core/reply.js';
@@ -22,6 +23,9 @@ export const REASONS = {
   repeated: 'the same person rates the same prediction again further on',
 } as const;
 type Reason = keyof typeof REASONS;
+
+/** Who rates one prediction is compared pair by pair. */
+const MOST_PEOPLE = 200;
 
 export type Matched = ReturnType<typeof matchRatings>;
 
@@ -50,6 +54,10 @@ export function matchRatings(
   return {
     predictions: [...found].flatMap(([prediction, byRater]): RatedPrediction[] => {
       const counted = [...byRater.values()].filter((rating) => !leftOut.has(rating));
+      if (counted.length > MOST_PEOPLE) {
+        const rule = `agreement is reckoned among at most ${MOST_PEOPLE}; give the files of fewer`;
+        throw badData(`${counted.length} people rated one prediction, and ${rule}`);
+      }
       const [first, ...more] = counted.map(({ rater, ratings: given }) => {
         return { rater, figures: { ...given, total: mean(DIMENSIONS.map((dimension) => given[dimension])) } };
       });

@@ -1,6 +1,6 @@
 // `--events FILE`: what a stage does as JSON lines for programs, as a listener of the stage. docs/events.md lists the lines.
 
-import { appendFileSync, closeSync, openSync, readFileSync, statSync, truncateSync } from 'node:fs';
+import { appendFileSync, closeSync, lstatSync, openSync, readFileSync, statSync, truncateSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { cannotCreate, codeOf, refusedBy, UserError } from '../core/errors.js';
 import { printable } from '../core/printable.js';
@@ -163,6 +163,9 @@ export function eventsListener(
 function openedFile(path: string, name: string): number {
   try {
     const found = statSync(path, { throwIfNoEntry: false });
+    if (found === undefined && lstatSync(path, { throwIfNoEntry: false })) {
+      throw new UserError(`--events ${name} is a link that leads nowhere; name a file`);
+    }
     if (name === '-' || found?.isFIFO()) {
       throw new UserError(`--events ${name} is no file; name one, which others can follow with tail -f`);
     }

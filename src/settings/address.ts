@@ -3,9 +3,7 @@
 /** A check for options that take the address of an endpoint. */
 export function httpUrl(text: string): string | undefined {
   if (!/^https?:\/\/[^\s/]+/i.test(text) || !URL.canParse(text)) return 'an http:// or https:// address';
-  const { username, password, pathname } = new URL(text);
-  // What documentation shows is often the whole address of a call.
-  if (/\/completions\/*$/i.test(pathname)) return 'an address that ends before /chat/completions';
+  const { username, password } = new URL(text);
   return decoded(username + password) === undefined ? 'a user name and password that write % as %25' : undefined;
 }
 

@@ -3,6 +3,7 @@
 import { nearest } from '../core/edits.js';
 import { present, UserError } from '../core/errors.js';
 import type { Io } from '../core/types.js';
+import { cutPasswords } from './address.js';
 import {
   COMMON,
   type CommandEntry,
@@ -11,6 +12,7 @@ import {
   FLAGS_ONLY,
   type OptionTable,
   type Settings,
+  variableOf,
 } from './command.js';
 import { flagOf, indented } from './command-line.js';
 import { noteKeys, notePasswords, noteSecrets, shownSettings } from './secrets.js';
@@ -22,7 +24,7 @@ type Resolved = Awaited<ReturnType<typeof resolveSettings>>;
  * Settings from flags, then environment, then the configuration file (the command's section before the top level), then
  * defaults. Values of secret options are added to `secrets` before anything can fail. Relative paths stay as they are.
  * Wrong values and unknown names are gathered in `problems`, a sentence each, so that all of them can be said at once; the settings then
- * hold the defaults in their place. `warnings` are of keys in values, which no file will hold.
+ * hold the defaults in their place. `warnings` are of names in the environment that nothing reads, of what was cut off an address, and of keys in values.
  * @throws UserError (2) for a configuration file that holds no settings, (66) for one that cannot be read
  */
 export async function resolveSettings(
@@ -49,7 +51,7 @@ export async function resolveSettings(
       found.set(name, { ...otherwise, from: WRONG });
     }
   }
-  const warnings: string[] = [];
+  const warnings = [...(await unreadVariables(table, env, commands)), ...cutCallPaths(found)];
   for (const [key, { value }] of found) {
     notePasswords(value, secrets);
     if (table[key]?.kind === 'json') warnings.push(...noteKeys(key, value, secrets));
@@ -71,6 +73,38 @@ export async function resolveSettings(
 
 /** What a value that will not do is said to come from. */
 const WRONG = 'wrong';
+
+/** What documentation often shows behind the address of an endpoint. */
+const CALL_PATH = /\/(?:chat\/)?completions\/*(?=[?#]|$)/i;
+
+/** Cuts the path of a call off the addresses of endpoints. @returns a sentence for each option that had one */
+function cutCallPaths(found: Map<string, Found>): string[] {
+  return [...found].flatMap(([name, { value, from }]) => {
+    const given = [value ?? []].flat().map(String);
+    const urls = given.map((url) => url.replace(CALL_PATH, ''));
+    if (!name.endsWith('base-url') || urls.join() === given.join()) return [];
+    found.set(name, { value: Array.isArray(value) ? urls : urls[0], from });
+    return [`--${name} gives the path of a call, which is cut off: ${urls.map(cutPasswords).join(', ')}`];
+  });
+}
+
+/** In the environment of what `awb watch` starts, and for finding faults. */
+const NO_SETTINGS = ['AWB_GUARDED', 'AWB_WATCH_RESULT', 'AWB_DEBUG'];
+
+/** Sentences about variables that no option reads. Each may be another program's (a container's AWB_VERSION). */
+async function unreadVariables(table: OptionTable, env: Io['env'], commands: readonly CommandEntry[]) {
+  const unread = (names: readonly string[]) => {
+    const known = [...names.map(variableOf), ...NO_SETTINGS];
+    const others = Object.keys(env).filter((name) => name.startsWith('AWB_') && !known.includes(name));
+    return others.map((name) => {
+      const near = nearest(name, known);
+      return `nothing reads the environment variable "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`;
+    });
+  };
+  if (unread(namesIn(table)).length === 0) return [];
+  const loaded = await Promise.all(commands.map(({ load }) => load()));
+  return unread(loaded.flatMap(({ command }) => namesIn(command.options)));
+}
 
 /**
  * Refuses settings of which something is wrong or missing, all of it in one message. For --print-config nothing is missing.

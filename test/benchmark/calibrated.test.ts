@@ -38,7 +38,6 @@ describe('calibration.jsonl', () => {
     ['a line without a variant', line({ variant: undefined }), /:1: no judgement of awb calibrate; the same awb/],
     ['a torn last line', `${line()}\n${line().slice(0, 50)}`, /:2: the last line is cut off; run awb calibrate again/],
     ['a rating that cannot be', line({}, { format: 1e9 }), /:1: .*; mend the line or take it out/],
-    ['a repeat that cannot be', line({ repeat: 1e19 }), /:1: "repeat" cannot be .*; mend the line or take it out/],
   ])('is refused for %s, with file, line and remedy', async (_name, text, message) => {
     await expect(read(text)).rejects.toMatchObject({ exitCode: EXIT.badData, message: expect.stringMatching(message) });
   });

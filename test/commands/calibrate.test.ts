@@ -124,7 +124,7 @@ describe('a calibration', () => {
     const dir = await begin();
     const { code, stdout } = await calibrate(join(dir, 'none'), ['--dry-run']);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/judgements?, \d+ without a call; \d+ to ask/);
+    expect(stdout).toMatch(/judgements?, \d+ without a call, \d+ to ask/);
     expect(server.requests.length).toBe(0);
     expect(existsSync(join(dir, 'none'))).toBe(false);
   });

@@ -48,7 +48,7 @@ describe('the recorded rows', () => {
     expect(all.truth_tokens).toMatchObject({ median: 402, max: 3_934 });
     expect(tokens).toBe(`counted by ${tokenizer}`);
     const { code, stderr } = await stats([RECORDED, '--tokenizer', join(RECORDED, 'mcp_test.jsonl')]);
-    expect([code, stderr]).toEqual([EXIT.badData, expect.stringMatching(/is no tokenizer/)]);
+    expect([code, stderr]).toEqual([EXIT.badData, expect.stringMatching(/this tokenizer cannot be used/)]);
   });
 
   test('fit 80 columns, with histograms of block characters', async () => {

@@ -214,10 +214,18 @@ describe('what it prints', () => {
   test('finished runs, with what else a glob names', async () => {
     const { dir } = await threeRuns();
     const all = ['notes.txt', 'plots', 'step-100', 'step-20'].map((name) => `results/${name}`);
-    const calls = [['results/step-20', 'results/step-100'], all, ['results/notes.txt'], ['results/plots']];
+    const calls = [['results/step-20', 'results/step-100'], all, ['results/notes.txt'], ['results/plots'], []];
     let text = '';
     for (const args of calls) text += await ran(dir, args);
     await holdText('status-finished', text, { [dir]: '<dir>' });
+  });
+
+  test('nothing to look at', async () => {
+    const dir = await temporaryFolder();
+    let text = await ran(dir, []);
+    await mkdir(join(dir, 'results'));
+    text += await ran(dir, []);
+    await holdText('status-nothing', text, { [dir]: '<dir>' });
   });
 
   test('a run at work', async () => {

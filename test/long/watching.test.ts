@@ -2,6 +2,7 @@
 
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import { isAlive } from '../../src/run/run.js';
@@ -166,6 +167,27 @@ test('a result that cannot be told, a port that is taken and a command that is n
   expect(gone.code).toBe(EXIT.inputMissing);
   expect(gone.stderr).toContain('cannot read the folder of checkpoints');
 }, 300_000);
+
+test('a server that writes without end has a log that keeps its end', async () => {
+  const { dir, once } = await setUp(complete('step-1', { flood: 30_000 }));
+  expect((await once()).code).toBe(EXIT.done);
+  const read = (name: string) => readFile(join(dir, 'watch/step-1', name), 'utf8');
+  const [before, log] = [await read('server.log.1'), await read('server.log')];
+  expect([before.length < 6e6, log.length < 6e6]).toEqual([true, true]);
+  expect(log).toMatch(/line 29999 \.+\n$/);
+});
+
+test.skipIf(process.platform !== 'linux')(
+  'what a server has started in sessions of their own ends with it',
+  async () => {
+    const { dir, once } = await setUp(complete('step-1', { strays: true }));
+    expect((await once()).code).toBe(EXIT.done);
+    const pids = (await readFile(join(dir, 'served.strays'), 'utf8')).trim().split('\n').map(Number);
+    expect(pids).toHaveLength(2);
+    // A process that was killed is listed until it is collected.
+    while (pids.some(isAlive)) await wait(20);
+  },
+);
 
 test('server, steps and --on-result get what they need of the environment, and no key that is not theirs', async () => {
   const secrets = {

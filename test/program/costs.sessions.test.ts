@@ -13,12 +13,11 @@ import {
   startLoopbackServer,
 } from '../support/loopback-server.js';
 
-/** Dollars for a million tokens; a judge's prompt beyond its bound costs the higher price of that price list, as does its output. */
+/** Dollars for a million tokens, and for a call. */
 const RATES = {
-  wm: { input: 2, output: 8, call: 0.25, longer: { input: 2, output: 8 } },
-  judge: { input: 1.25, output: 10, call: 0, longer: { input: 2.5, output: 15 } },
+  wm: { input: 2, output: 8, call: 0.25 },
+  judge: { input: 1.25, output: 10, call: 0 },
 };
-const BOUND = 200_000;
 type Name = keyof typeof RATES;
 
 const servers: LoopbackServer[] = [];
@@ -38,12 +37,10 @@ async function serve(name: Name, answer: (seen: number, row: number, body: Row) 
     rows.set(hash.toString('hex'), state);
     const reply = answer(state.seen++, state.row, body);
     if (typeof reply !== 'object' || 'status' in reply) return reply;
-    // Every other row is beyond the bound, whatever call it is.
     const prompt = 120_000 * (1 + (state.row % 2)) + state.row;
     const output = 50 + calls[name]++;
-    const { longer, call, ...shorter } = RATES[name];
-    const rates = prompt > BOUND ? longer : shorter;
-    charged[name] += (prompt * rates.input + output * rates.output) / 1e6 + call;
+    const { input, output: written, call } = RATES[name];
+    charged[name] += (prompt * input + output * written) / 1e6 + call;
     return { ...reply, usage: { prompt_tokens: prompt, completion_tokens: output } };
   });
   servers.push(server);
@@ -62,9 +59,7 @@ const session = async (name: Name, codes: readonly number[], ...args: string[]) 
 
 beforeAll(async () => {
   dir = await temporaryFolder();
-  const { longer: _, ...wmRates } = RATES.wm;
-  const models = { wm: wmRates, judge: { like: 'google/gemini-2.5-pro' } };
-  await writeFile(join(dir, 'prices.json'), JSON.stringify({ unit: 'million-tokens', models }));
+  await writeFile(join(dir, 'prices.json'), JSON.stringify({ unit: 'million-tokens', models: RATES }));
   // Of three rows one is refused without a charge, and one is given empty replies, which are charged, five times: by two in each session.
   const wm = await serve('wm', (seen, row, { messages }) => {
     if (row % 3 === 0 && seen === 0) return { status: 400, body: { error: { message: 'bad request: no' } } };

@@ -10,7 +10,7 @@ import { madeUpRows, writeDataset } from '../support/run-folder.js';
 
 afterEach(closeAll);
 
-test('summaries, next steps and errors name paths below the working folder without it, and others whole', async () => {
+test('summaries, next steps and errors name relative paths where relative ones were typed', async () => {
   const dir = await temporaryFolder();
   const here = join(dir, 'here');
   for (const folder of [join(dir, 'data'), join(here, 'rows')]) {

@@ -34,5 +34,7 @@ it('is not looked for in a SQLite file that is not there, and a damaged one is n
   const notes: string[] = [];
   const io = ioIn(dir);
   expect(calibrationsIn(['none.sqlite', 'bad.sqlite'], (text) => notes.push(text), io)).toEqual([]);
-  expect(notes).toEqual([expect.stringMatching(/^calibrations of judges are not taken from bad\.sqlite: .*SQLite/)]);
+  expect(notes).toEqual([
+    expect.stringMatching(/^calibrations of judges are not taken from bad\.sqlite: .*not a database/),
+  ]);
 });

@@ -39,9 +39,19 @@ describe('unknown names', () => {
     expect((await refusalOf(settingsWith(options, given))).message).toBe(expected);
   });
 
+  test("a variable is warned of, since it may be somebody else's", async () => {
+    const { warnings, problems } = await resolveWith(options, { env: { AWB_MAX_TOKEN: '1' } });
+    expect(problems).toEqual([]);
+    expect(warnings).toEqual([
+      'nothing reads the environment variable "AWB_MAX_TOKEN"; did you mean "AWB_MAX_TOKENS"?',
+    ]);
+    expect((await resolveWith(options, { env: { AWB_DEBG: '1' } })).warnings[0]).toContain('did you mean "AWB_DEBUG"?');
+  });
+
   test("another command's names are known", async () => {
+    const env = { AWB_JUDGE_MODEL: 'm', AWB_DEBUG: '1', AWB_GUARDED: 'mark', AWB_WATCH_RESULT: 'r' };
     const yaml = 'judge-model: m\nstrict: true\njudge:\n  judge-model: n\n';
-    await expect(resolveWith(options, { yaml })).resolves.toBeDefined();
+    expect((await resolveWith(options, { env, yaml })).warnings).toEqual([]);
   });
 
   test('other commands are not loaded while every name is known', async () => {

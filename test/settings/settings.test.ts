@@ -50,18 +50,38 @@ test('--quiet and --verbose exclude each other', async () => {
 });
 
 describe('the address of an endpoint', () => {
-  const options: OptionTable = { 'base-url': { kind: 'text', check: httpUrl, help: 'x' } };
+  const options: OptionTable = {
+    'model-base-url': { kind: 'list', check: httpUrl, help: 'x' },
+    'base-url': { kind: 'text', check: httpUrl, help: 'x' },
+    'tracking-uri': { kind: 'text', check: httpUrl, help: 'x' },
+  };
 
-  test.each(['http://a:1/v1/chat/completions', 'http://a:1/v1/completions/', 'http://a/Chat/Completions?k=v'])(
-    'is none where it is that of a call: %s',
-    async (url) => {
-      const { message } = await refusalOf(settingsWith(options, { flags: { 'base-url': [url] } }));
-      expect(message).toBe(`--base-url "${url}": expected an address that ends before /chat/completions`);
-    },
-  );
+  test.each([
+    ['http://a:1/v1/chat/completions', 'http://a:1/v1'],
+    ['http://a:1/v1/completions/', 'http://a:1/v1'],
+    ['https://u:hidden-word@a/x/Chat/Completions?key=hidden-too', 'https://u:hidden-word@a/x?key=hidden-too'],
+  ])('loses the path of a call at its end, with a word on it: %s', async (given, clean) => {
+    for (const one of [
+      { flags: { 'model-base-url': [`http://b/v1,${given}`], 'base-url': [given] } },
+      { env: { AWB_MODEL_BASE_URL: `http://b/v1,${given}`, AWB_BASE_URL: given } },
+      { yaml: `model-base-url: [http://b/v1, "${given}"]\nbase-url: ${given}` },
+    ]) {
+      const { settings, shown, warnings } = await resolveWith(options, one);
+      expect([settings.modelBaseUrl, settings.baseUrl]).toEqual([['http://b/v1', clean], clean]);
+      const asClean = { 'model-base-url': [`http://b/v1,${clean}`], 'base-url': [clean] };
+      expect(shown).toEqual((await resolveWith(options, { flags: asClean })).shown);
+      expect(warnings).toEqual([
+        expect.stringMatching(/^--model-base-url gives the path of a call, which is cut off: https?:\S+$/),
+        expect.stringMatching(/^--base-url gives /),
+      ]);
+      expect(warnings.join()).not.toContain('hidden');
+    }
+  });
 
-  test.each(['http://a/completions-api/v1', 'http://a/chat', 'http://completions:1/v1'])('may be %s', async (url) => {
-    const { settings } = await resolveWith(options, { flags: { 'base-url': [url] } });
-    expect(settings.baseUrl).toBe(url);
+  test('stays as it is where it is a base URL, or that of something else', async () => {
+    const urls = ['http://a/completions-api/v1', 'http://a/chat', 'http://completions:1/v1'];
+    const flags = { 'model-base-url': urls, 'tracking-uri': ['http://m/completions'] };
+    const { settings, warnings } = await resolveWith(options, { flags });
+    expect([settings.modelBaseUrl, settings.trackingUri, warnings]).toEqual([urls, 'http://m/completions', []]);
   });
 });

@@ -17,7 +17,7 @@ export interface Compiled {
 export async function compileStore(): Promise<Compiled> {
   await mkdir(join(root, 'node_modules/.cache'), { recursive: true });
   const dir = await mkdtemp(join(root, 'node_modules/.cache/store-'));
-  const flags = '--ignoreConfig --module nodenext --target es2022 --skipLibCheck --types node --rootDir src --outDir';
+  const flags = '--ignoreConfig --module nodenext --target es2023 --skipLibCheck --types node --rootDir src --outDir';
   const files = ['src/disk/lock.ts', 'src/store/store.ts'];
   await promisify(execFile)(join(root, 'node_modules/.bin/tsc'), [...flags.split(' '), dir, ...files], { cwd: root });
   await writeFile(join(dir, 'package.json'), '{"type":"module"}');

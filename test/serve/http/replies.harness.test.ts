@@ -35,7 +35,7 @@ describe("the harness's own client", () => {
     const refused = await ask(server, { reasoningEffort: 'lots' });
     expect(refused).toMatchObject({ class: 'fatal', reason: expect.stringContaining('reasoning_effort') });
     expect(await ask(server, {}, 'tinny')).toMatchObject({
-      stop: { message: expect.stringContaining('did you mean "tiny"') },
+      stop: { message: expect.stringContaining('It has tiny') },
     });
     const long = await serve(
       // biome-ignore lint/correctness/useYield: it refuses before the first event
