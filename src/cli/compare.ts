@@ -21,8 +21,7 @@ import { readPair } from '../results/find.js';
 import { deliver, formatOf } from '../results/output.js';
 import { type Pair, type ReadRun, warningsOn } from '../results/read-run.js';
 import { defineCommand, EXPLAIN, option, under } from '../settings/command.js';
-import type { MovedRow } from '../stats/compare.js';
-import { compareRuns } from '../stats/compare.js';
+import { compareRuns, type MovedRow } from '../stats/compare.js';
 
 export const command = defineCommand({
   description:

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { COUNT, documentOf, FIGURE, keyed, TEXT } from '../core/document.js';
 import { closing, EXIT, present, UserError } from '../core/errors.js';
-import { FACT_KINDS } from '../core/facts.js';
+import { FACTS } from '../core/facts.js';
 import { counted, oneLine, printable, shortened } from '../core/printable.js';
 import { unknownName } from '../core/schema.js';
 import { blocksText, bold, type Look, lookOf, wrapped } from '../core/terminal.js';
@@ -97,16 +97,7 @@ export const SAMPLES = z.strictObject({
       flags: z.array(z.string()),
       ...keyed(TEXT, 'failure_class', 'failure_reason'),
       /** The checklist; null where the row holds none. */
-      facts: z
-        .array(
-          z.strictObject({
-            claim: z.string(),
-            kind: z.enum(FACT_KINDS),
-            met: z.boolean(),
-            quote: z.string().optional(),
-          }),
-        )
-        .nullable(),
+      facts: FACTS.nullable(),
       ...keyed(z.array(z.string()), 'strengths', 'weaknesses'),
       ...keyed(z.string(), 'action', 'truth'),
       /** Null where nothing was predicted. */

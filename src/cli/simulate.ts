@@ -1,6 +1,6 @@
 // `awb simulate`: a world that a world model makes up, to act in.
 
-import { closing, EXIT, type ExitCode, UserError } from '../core/errors.js';
+import { closing, type ExitCode, UserError } from '../core/errors.js';
 import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { namesTarget } from '../run/target.js';
@@ -15,10 +15,9 @@ import {
   type EpisodeSettings,
   namesAgent,
   SIMULATION_OPTIONS,
-  type SimulationSettings,
   servesAgents,
 } from '../simulate/options.js';
-import { openSimulation, openStarts } from '../simulate/simulation.js';
+import { openSimulation } from '../simulate/simulation.js';
 import { actInTerminal } from '../simulate/terminal/commands.js';
 
 export const command = defineCommand({
@@ -37,10 +36,10 @@ export const command = defineCommand({
       'an environment for agents elsewhere (OpenEnv; with --mcp MCP, too)',
   },
   daily:
-    'domain task state tasks from from-rows list-rows data-dir model-base-url model-name model-api-key local context max-tokens temperature seed agent-base-url agent-model agent-api-key episodes steps output-dir dry-run budget-usd listen mcp record',
+    'domain task state tasks from data-dir model-base-url model-name model-api-key local context max-tokens temperature seed agent-base-url agent-model agent-api-key episodes steps output-dir dry-run budget-usd listen mcp record',
   options: { ...SIMULATION_OPTIONS, ...EPISODE_OPTIONS, ...ENVIRONMENT_OPTIONS },
   alsoNeeds: (settings) => [
-    ...(settings.listRows || namesTarget(settings) ? [] : (['model-base-url', 'model-name'] as const)),
+    ...(namesTarget(settings) ? [] : (['model-base-url', 'model-name'] as const)),
     ...(namesAgent(settings) ? (['agent-base-url', 'agent-model'] as const) : []),
   ],
   run: simulate,
@@ -51,7 +50,6 @@ async function simulate(
   io: Io,
   shown: ShownSettings,
 ): Promise<ExitCode> {
-  if (settings.listRows) return listRows(settings, io);
   const isServed = servesAgents(settings);
   if (namesAgent(settings)) {
     if (isServed) throw new UserError('either an agent acts (--agent-model), or agents elsewhere do (--listen, --mcp)');
@@ -65,11 +63,4 @@ async function simulate(
       ? serveEnvironment(await simulatorOf(simulation, settings, io), settings, io)
       : actInTerminal(simulation, settings, io),
   );
-}
-
-async function listRows(settings: SimulationSettings, io: Io): Promise<ExitCode> {
-  const rows = await closing(openStarts(settings, io), (starts) => starts.names());
-  const lines = rows.map(({ key, name }) => `${printable(name)}  ${key}\n`);
-  io.stdout.write(settings.json ? `${JSON.stringify({ schema: 'awb.rows/1', rows })}\n` : lines.join(''));
-  return EXIT.done;
 }

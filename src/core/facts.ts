@@ -5,23 +5,24 @@ import { present } from './errors.js';
 
 /** What a fact follows from: the history and the action, what the world model was told, one run alone, or nothing that was known. */
 export const FACT_KINDS = ['determined', 'told', 'runtime', 'plausible'] as const;
-type FactKind = (typeof FACT_KINDS)[number];
-
-/** One fact of the truth. The claim is a model's text: hostile, as all of them are. */
-export interface Fact {
-  readonly claim: string;
-  readonly kind: FactKind;
-  readonly met: boolean;
-  /** What the judge says that truth or prediction holds to the letter; absent where it quotes nothing. */
-  readonly quote?: string;
-}
-
 /** Changes with what is read out of a checklist. */
 export const FACTS_VERSION = 2;
 /** The most facts of a checklist. */
 export const MOST_FACTS = 12;
 /** The longest claim, and the longest quote, in characters (code points). */
 export const LONGEST_CLAIM = 200;
+
+const text = z
+  .string()
+  .refine((chars) => Array.from(chars).length <= LONGEST_CLAIM, `longer than ${LONGEST_CLAIM} characters`);
+export const FACTS = z.array(
+  z.strictObject({ claim: text.min(1), kind: z.enum(FACT_KINDS), met: z.boolean(), quote: text.optional() }),
+);
+/**
+ * One fact of the truth. The claim is a model's text: hostile, as all of them are. `quote` is what the judge says that truth or prediction
+ * holds to the letter; absent where it quotes nothing.
+ */
+export type Fact = Readonly<z.infer<typeof FACTS>[number]>;
 
 /** Which share of the determined facts was met, 0 to 100; undefined where none is listed. */
 export function recallOf(facts: readonly Fact[]): number | undefined {
@@ -36,13 +37,6 @@ export function quotesIn(facts: readonly Fact[], texts: readonly string[]): { gi
   const isMatched = (quote: string) => texts.some((text) => text.includes(quote));
   return { given: quotes.length, unmatched: quotes.filter((quote) => !isMatched(quote)).length };
 }
-
-const text = z
-  .string()
-  .refine((chars) => Array.from(chars).length <= LONGEST_CLAIM, `longer than ${LONGEST_CLAIM} characters`);
-const FACTS = z.array(
-  z.strictObject({ claim: text.min(1), kind: z.enum(FACT_KINDS), met: z.boolean(), quote: text.optional() }),
-);
 
 /** The facts in a value of JSON, or the reason why it is no checklist: all of it has to be as it was asked for. */
 export function readFacts(value: unknown): readonly Fact[] | string {

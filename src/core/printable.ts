@@ -1,7 +1,7 @@
 // What people are shown, fit to be printed: hostile text without control sequences or characters that hide and reorder; paths and command
 // lines; figures and money, in one rounding, one sign and one plural for all who tell of them.
 
-import { dirname, isAbsolute, relative, sep } from 'node:path';
+import { basename, dirname, isAbsolute, relative, sep } from 'node:path';
 import type { Cost } from './costs.js';
 import type { Io } from './types.js';
 
@@ -148,14 +148,15 @@ export function shownPath(path: string, { cwd }: Pick<Io, 'cwd'>): string {
 
 /** A text in which each path below the working folder, or the one around it, stands as `shownPath` has it. */
 export function withShownPaths(text: string, { cwd }: Pick<Io, 'cwd'>): string {
+  const own = `(?!${escaped(basename(cwd))}(?:[\\\\/\\s]|$))`;
   const folders = [
-    [cwd, ''],
-    [dirname(cwd), `..${sep}`],
+    [cwd, '(?=\\S)', ''],
+    [dirname(cwd), `(?=\\S)${own}`, `..${sep}`],
   ] as const;
-  return folders.reduce((shown, [folder, from]) => {
+  return folders.reduce((shown, [folder, end, from]) => {
     // Below the root every path is. A path begins a word, and is not inside another one or an address.
     if (folder.endsWith(sep) || !shown.includes(folder)) return shown;
-    return shown.replace(new RegExp(`(?<![\\w.~\\\\/-])${escaped(folder)}[\\\\/](?=\\S)`, 'g'), () => from);
+    return shown.replace(new RegExp(`(?<![\\w.~\\\\/-])${escaped(folder)}[\\\\/]${end}`, 'g'), () => from);
   }, text);
 }
 

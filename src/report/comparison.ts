@@ -217,9 +217,8 @@ function terminalText(view: ComparisonView, look: Look): string {
   ]);
 }
 
-/** Says what the rows' keys are for. */
-const HOW_TO_READ_ONE =
-  'To read one: awb report --run CANDIDATE --compare BASE -o report.html, then open report.html#row=KEY.';
+/** Where the rows are with their texts. */
+const HOW_TO_READ_ONE = 'To read them: awb samples CANDIDATE --compare BASE, or awb view.';
 
 function markdown(view: ComparisonView): string {
   const { base, candidate, comparison, weaknesses } = view;

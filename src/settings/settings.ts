@@ -82,9 +82,10 @@ function cutCallPaths(found: Map<string, Found>): string[] {
   return [...found].flatMap(([name, { value, from }]) => {
     const given = [value ?? []].flat().map(String);
     const urls = given.map((url) => url.replace(CALL_PATH, ''));
-    if (!name.endsWith('base-url') || urls.join() === given.join()) return [];
+    const cut = urls.filter((url) => !given.includes(url));
+    if (!name.endsWith('base-url') || cut.length === 0) return [];
     found.set(name, { value: Array.isArray(value) ? urls : urls[0], from });
-    return [`--${name} gives the path of a call, which is cut off: ${urls.map(cutPasswords).join(', ')}`];
+    return [`--${name} gives the path of a call, which is cut off: ${cut.map(cutPasswords).join(', ')}`];
   });
 }
 
@@ -101,9 +102,9 @@ async function unreadVariables(table: OptionTable, env: Io['env'], commands: rea
       return `nothing reads the environment variable "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`;
     });
   };
-  if (unread(namesIn(table)).length === 0) return [];
+  if (unread(Object.keys(table)).length === 0) return [];
   const loaded = await Promise.all(commands.map(({ load }) => load()));
-  return unread(loaded.flatMap(({ command }) => namesIn(command.options)));
+  return unread(loaded.flatMap(({ command }) => Object.keys(command.options)).concat(Object.keys(table)));
 }
 
 /**

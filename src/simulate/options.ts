@@ -22,7 +22,6 @@ export const SIMULATION_OPTIONS = {
       'ROW',
       'start where this row of --data-dir stands, its earlier turns true: a key, DOMAIN:ID:TURN, or an id',
     ),
-    'list-rows': option.flag('list the rows that --from can name, and exit'),
     'data-dir': INFER_OPTIONS['data-dir'],
   }),
   'model-base-url': {
@@ -85,10 +84,6 @@ export const EPISODE_OPTIONS = {
   }),
   ...under('World', {
     tasks: option.text('FILE', 'with an agent: tasks for --domain, one a line', { belongsTo: 'agent-model' }),
-    'from-rows': option.flag(
-      'with an agent: start where trajectories of --data-dir begin, those of --domain or all, in turn',
-      { belongsTo: 'agent-model' },
-    ),
   }),
   ...under('Cost', {
     'dry-run': option.flag('with an agent: show what the episodes take at most; nothing is asked or written', {

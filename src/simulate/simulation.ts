@@ -224,9 +224,6 @@ export type Start = (
   readonly isForeign?: boolean;
 };
 
-/** A row that a world can start from; its name is `DOMAIN:ID:TURN`. */
-export type NamedRow = Pick<RowRef, 'key' | 'domain' | 'trajectory' | 'turnIdx'> & { readonly name: string };
-
 export type Starts = ReturnType<typeof openStarts>;
 
 type PromptSettings = Pick<SimulationSettings, 'systemPrompt' | 'domainPrompts'>;
@@ -267,14 +264,6 @@ export function openStarts(settings: PromptSettings & Pick<SimulationSettings, '
       const refusal = prompts.refusal(sample.domain);
       if (refusal !== undefined) throw badData(refusal);
       return worldAt(sample, prompts.of(sample));
-    },
-    /** The rows that can be named, each with its key. @throws UserError (66) where there is no data */
-    async names(): Promise<readonly NamedRow[]> {
-      const { rows } = await dataset();
-      return rows.map((row) => {
-        const { key, domain, trajectory, turnIdx } = row;
-        return { key, name: nameOf(row), domain, trajectory, turnIdx };
-      });
     },
     async close(): Promise<void> {
       await (await data?.catch(() => undefined))?.close();

@@ -22,12 +22,6 @@ afterEach(async () => {
 });
 
 const fine: Handler = () => ({ content: '<predicted_observation>\nseen\n</predicted_observation>' });
-/** Takes no `top_k`. */
-const picky: Handler = (request) =>
-  'top_k' in request.body
-    ? { status: 400, body: { error: { message: 'Unsupported parameter: top_k', param: 'top_k', code: 'x' } } }
-    : fine(request);
-
 async function serve(script: Handler) {
   const server = await startLoopbackServer(script);
   closers.push(server.close);

@@ -1,4 +1,4 @@
-// `awb simulate` with an agent in every domain: it starts where recorded trajectories do, and acts in that domain's form.
+// `awb simulate` with an agent in every domain: it starts at a recorded row, and acts in that domain's form.
 
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -6,7 +6,7 @@ import { DOMAINS } from '../../src/core/types.js';
 import { awb, RECORDED } from '../support/cli.js';
 import { shows, startPlayers } from '../support/episodes.js';
 import { folderOf } from '../support/folder.js';
-import { type Row, rowsOf } from '../support/judging.js';
+import { rowsOf } from '../support/judging.js';
 
 /** The example in the agent's own prompt is an action of its domain. */
 const exampleIn = (system: string) => /```[\s\S]*?\n```/.exec(system)?.[0] ?? '';
@@ -19,21 +19,15 @@ test.each(DOMAINS)(
       world: ({ turn }) => shows(`what turn ${turn} shows`),
     });
     const folder = await folderOf({});
-    const starts = ['--from-rows', '--data-dir', RECORDED, '--domain', domain, '--episodes', '2', '--steps', '2'];
+    const [from = {}] = await rowsOf(join(RECORDED, `${domain}_test.jsonl`));
+    const name = `${domain}:${from.id}:${from.turn_idx}`;
+    const starts = ['--from', name, '--data-dir', RECORDED, '--episodes', '2', '--steps', '2'];
     const done = await awb(['simulate', ...players.flags, ...starts, '--output-dir', 'out', '--json'], { cwd: folder });
     await players.close();
     expect([done.code, JSON.parse(done.stdout).ends]).toEqual([0, { steps: 2 }]);
-    const recorded = new Map<string, Row>();
-    const listed = await awb(['simulate', '--list-rows', '--data-dir', RECORDED, '--json']);
-    const named: Row[] = JSON.parse(listed.stdout).rows;
-    const own = await rowsOf(join(RECORDED, `${domain}_test.jsonl`));
-    for (const [index, { key }] of named.filter((row) => row.domain === domain).entries()) {
-      recorded.set(key, own[index] as Row);
-    }
     const rows = await rowsOf(join(folder, 'out/episodes_test.jsonl'));
     expect(rows).toHaveLength(2);
     for (const row of rows) {
-      const from = recorded.get(row.awb.row) as Row;
       const before = from.turn_idx - 1;
       expect(row.turn_idx).toBe(before + 2);
       expect(row.prompt.slice(0, before)).toEqual(from.prompt.slice(0, before));

@@ -141,24 +141,6 @@ describe('episodes', () => {
     expect((await others.rows())[0]?.id).not.toBe(rows[0]?.id);
   });
 
-  test('start where trajectories of the data begin, with what was recorded in front', async () => {
-    const data = [rowText({ id: 1 }), rowText({ id: 2 }), rowText({ id: 2, turn_idx: 1, current_prompt: 'first' })];
-    const { json, rows, players } = await setUp(
-      { agent: () => '```json\n{"name": "look", "arguments": {}}\n```', world: () => shows('seen') },
-      { 'data/a_test.jsonl': `${data.join('\n')}\n` },
-    );
-    const unsaid = await json('--from-rows');
-    expect([unsaid.code, unsaid.stderr]).toEqual([2, expect.stringContaining('there are 2 trajectories')]);
-    expect(await json('--from-rows', '--episodes', '2', '--steps', '1')).toMatchObject({ code: 0, ends: { steps: 2 } });
-    expect((await rows()).map(({ turn_idx, response, awb }) => [turn_idx, response, awb.steps])).toEqual([
-      [2, ['one', '**Environment Observation:**\nseen'], 1],
-      [1, ['**Environment Observation:**\nseen'], 1],
-    ]);
-    expect(players.asked.world[0]?.system).toBe('You are an environment.');
-    const one = await json('--from', 'mcp:1:2', '--steps', '1', '--output-dir', 'other');
-    expect(one).toMatchObject({ episodes: { chosen: 1, ended: 1 } });
-  });
-
   test('go on behind an interrupt: no reply that was kept is asked for again, in the middle of an episode too', async () => {
     let left = 7;
     const gate = { open: false };
@@ -300,7 +282,7 @@ describe('the folder of episodes', () => {
 describe('bad input', () => {
   test.each([
     [[], 2, 'say where episodes start'],
-    [['--domain', 'terminal', '--from-rows'], 66, 'there is no benchmark in data'],
+    [['--from', 'terminal:1:1'], 66, 'there is no benchmark in data'],
     [['--domain', 'terminal', '--from', 'x'], 2, 'say where episodes start'],
     [['--domain', 'terminl'], 2, 'did you mean "terminal"?'],
     [['--domain', 'terminal', '--task', 'a', '--tasks', 'b'], 2, 'not both'],
@@ -317,7 +299,7 @@ describe('bad input', () => {
     expect(players.count).toBe(0);
   });
 
-  test.each([['--episodes', '3'], ['--tasks', 'x'], ['--from-rows'], ['--dry-run']])(
+  test.each([['--episodes', '3'], ['--tasks', 'x'], ['--dry-run']])(
     '%s is refused where nobody is named who acts',
     async (...flags) => {
       const { players, run } = await setUp();

@@ -6,7 +6,7 @@ import { shownPath, withShownPaths } from '../../src/core/printable.js';
 test.each([
   ['/home/u/work/out/x', 'out/x'],
   ['/home/u/work', '/home/u/work'],
-  ['/home/u/other/x', '/home/u/other/x'],
+  ['/home/u/other/x', '../other/x'],
   ['/tmp/x', '/tmp/x'],
   ['/home/u/work/a\x1b[31mb', 'ab'],
 ])('%j is shown as %s', (path, shown) => {
@@ -19,7 +19,7 @@ test.each([
   ['--db=/home/u/work/a,/home/u/work/b', '--db=a,b'],
   ['/mnt/home/u/work/a and http://h/home/u/work/a', '/mnt/home/u/work/a and http://h/home/u/work/a'],
   ['the folder /home/u/work/ is empty', 'the folder /home/u/work/ is empty'],
-  ['/home/u/workshop/a', '/home/u/workshop/a'],
+  ['/home/u/workshop/a', '../workshop/a'],
 ])('in a text, %j becomes %j', (text, shown) => {
   expect(withShownPaths(text, { cwd })).toBe(shown);
 });

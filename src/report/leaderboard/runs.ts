@@ -7,7 +7,7 @@ import { goodness, type MeasureLookup, measureWords } from '../../core/measures.
 import { oneLine, printable } from '../../core/printable.js';
 import type { Column } from '../../core/table.js';
 import type { Domain, Estimate } from '../../core/types.js';
-import type { ReadRun } from '../../results/read-run.js';
+import type { MadeWith } from '../../run/made-with.js';
 import { byStanding } from '../../stats/coverage.js';
 import type { StoredRun } from '../../store/runs.js';
 import { PUBLISHED_SOURCE, type PublishedRow } from '../published.js';
@@ -15,7 +15,7 @@ import { capitalized } from '../score-table.js';
 import type { Trust } from '../trust.js';
 
 /** What a run's figures depend on beside its world model. Runs that differ in any of it never share a block. */
-export interface JudgedWith extends Partial<Pick<ReadRun['made'], AsMade>> {
+export interface JudgedWith extends Partial<Pick<MadeWith, AsMade>> {
   /** `rubric`, `metrics` ... */
   readonly kind: string;
   /** Whether rows were rated; else they were measured alone. */

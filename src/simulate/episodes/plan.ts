@@ -11,7 +11,7 @@ import {
 } from '../../benchmark/actions/agent-dialogue.js';
 import { exists, fingerprintOf, loadPrompts, readText } from '../../benchmark/prompts.js';
 import { costOf } from '../../core/costs.js';
-import { badData, inputMissing, present, UserError } from '../../core/errors.js';
+import { badData, present, UserError } from '../../core/errors.js';
 import { counted, dollars, grouped } from '../../core/printable.js';
 import { hideKeys } from '../../core/redaction.js';
 import { withoutThought } from '../../core/reply.js';
@@ -22,7 +22,7 @@ import { samplingOf } from '../../run/options.js';
 import type { Pricing } from '../../run/run.js';
 import { openPricing, targetAt } from '../../run/target.js';
 import { type EpisodeSettings, MOST_EPISODES } from '../options.js';
-import { type Budget, fileOrText, LIVE, type NamedRow, openPaid, type Start, type Starts } from '../simulation.js';
+import { type Budget, fileOrText, LIVE, openPaid, type Start, type Starts } from '../simulation.js';
 
 /** A place to start, and the domain that it lies in. */
 interface Beginning {
@@ -37,22 +37,20 @@ export interface Episode extends Beginning {
 }
 
 /**
- * The places where episodes start, each once: a domain with each task, a row, or the first rows of the data's trajectories.
+ * The places where episodes start, each once: a domain with each task, or a row.
  * @throws UserError 2 for flags that contradict each other; 65 and 66 for tasks and data that cannot be used
  */
 export async function beginningsOf(settings: EpisodeSettings, starts: Starts, io: Io): Promise<readonly Beginning[]> {
-  const { domain, from, fromRows, task, tasks } = settings;
-  const places = [from !== undefined, fromRows, domain !== undefined && !fromRows].filter(Boolean).length;
-  if (places !== 1) {
-    throw new UserError('say where episodes start: --domain (with --task or --tasks), or --from ROW, or --from-rows');
-  }
-  if (domain === undefined || fromRows) {
+  const { domain, from, task, tasks } = settings;
+  if (domain === undefined && from !== undefined) {
     if (task !== undefined || tasks !== undefined || settings.state !== undefined) {
       throw new UserError('rows have a task and a state of their own: --task, --tasks and --state belong to --domain');
     }
-    if (from === undefined) return firstRows(await starts.names(), settings);
     const world = await starts.world({ row: from });
     return [{ start: { row: world.key ?? from }, domain: world.domain }];
+  }
+  if (domain === undefined || from !== undefined) {
+    throw new UserError('say where episodes start: --domain (with --task or --tasks), or --from ROW');
   }
   // A domain that nobody knows is told before anything is opened.
   await starts.world({ domain });
@@ -62,13 +60,8 @@ export async function beginningsOf(settings: EpisodeSettings, starts: Starts, io
   return all.map((each) => ({ domain, start: { domain, task: each, state } }));
 }
 
-/** The episodes over these places in turn. @throws UserError (2) where it has to be said how many they are */
-export function episodesOf(beginnings: readonly Beginning[], { episodes, fromRows }: EpisodeSettings): Episode[] {
-  if (episodes === undefined && fromRows) {
-    throw new UserError(
-      `--from-rows: say how many episodes to play with --episodes N; there are ${counted(beginnings.length, 'trajectory', 'trajectories')} to start from`,
-    );
-  }
+/** The episodes over these places in turn. */
+export function episodesOf(beginnings: readonly Beginning[], { episodes }: EpisodeSettings): Episode[] {
   const count = Math.min(episodes ?? beginnings.length, MOST_EPISODES);
   return Array.from({ length: count }, (_, number) => ({ ...present(beginnings[number % beginnings.length]), number }));
 }
@@ -79,21 +72,6 @@ async function tasksOf({ task, tasks }: EpisodeSettings, { cwd }: Io): Promise<s
   const text = await readText(resolve(cwd, tasks), '--tasks names a file of tasks, one a line');
   // A byte order mark is white space, too.
   return text.split('\n').flatMap((line) => line.trim() || []);
-}
-
-/** A trajectory's first row, in the order of the data. */
-function firstRows(rows: readonly NamedRow[], { domain, dataDir }: EpisodeSettings): Beginning[] {
-  const first = new Map<string, NamedRow>();
-  for (const row of rows) {
-    if (domain !== undefined && row.domain !== domain) continue;
-    const known = first.get(row.trajectory);
-    if (known === undefined || row.turnIdx < known.turnIdx) first.set(row.trajectory, row);
-  }
-  if (first.size === 0) {
-    const domains = [...new Set(rows.map((row) => row.domain))].join(', ');
-    throw inputMissing(`--domain: ${dataDir} has no row of "${domain}", only of ${domains}`);
-  }
-  return Array.from(first.values(), ({ key, domain: named }) => ({ start: { row: key }, domain: named }));
 }
 
 /**

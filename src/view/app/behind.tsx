@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import { asciiJson } from '../../core/json.js';
 import type { RequestAgain, SampleTexts } from '../documents.js';
 import { count, plural } from '../figures.js';
-import { Fold } from './parts.js';
+import { Fold, Notes } from './parts.js';
 import { Text, visible } from './text.js';
 
 /** A text that is there on demand; nothing where there is none. */
@@ -50,17 +50,7 @@ export function Behind(props: {
   const { spent = [], request, commands } = row;
   return (
     <>
-      {spent.length > 0 && (
-        <Fold title={visible(`Tokens and times${of}`)}>
-          {() => (
-            <ul>
-              {spent.map((line) => (
-                <li>{visible(line)}</li>
-              ))}
-            </ul>
-          )}
-        </Fold>
-      )}
+      {spent.length > 0 && <Fold title={visible(`Tokens and times${of}`)}>{() => <Notes notes={spent} />}</Fold>}
       <TextFold title={`The reply as it came${of}`} text={text(row.reply)} />
       <TextFold title={`The judge's reply${of}`} text={text(row.judgeReply)} />
       <TextFold title={`The judge's reasoning${of}`} text={text(row.judgeThoughts)} />

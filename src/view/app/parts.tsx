@@ -1,7 +1,7 @@
 // What pages are put together from: heads, blocks, tables, folds, and what stands where a document is still loading or cannot be read.
 
 import type { ComponentChild, ComponentChildren } from 'preact';
-import { useId, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { Cell, KeyFigure, Page } from '../documents.js';
 import type { Loading } from './source.js';
 import { visible } from './text.js';
@@ -236,11 +236,10 @@ export function Select(props: {
   options: readonly (readonly [value: string, text: string])[];
   choose: (value: string) => void;
 }) {
-  const id = useId();
   return (
-    <label class="note field" for={id}>
+    <label class="note field">
       {props.label}
-      <select id={id} value={props.value} onChange={({ currentTarget }) => props.choose(currentTarget.value)}>
+      <select value={props.value} onChange={({ currentTarget }) => props.choose(currentTarget.value)}>
         {props.options.map(([value, text]) => (
           <option value={value} selected={value === props.value}>
             {text}

@@ -328,12 +328,4 @@ function nextStep(): string {
 ratings.load();
 isIntro = place.rater === '';
 addEventListener('keydown', onKeyDown);
-// The same page in another tab keeps its progress in the same place.
-addEventListener('storage', ({ key }) => {
-  if (key !== data.store || !place.isKept) return;
-  const here = { ...place };
-  ratings.load();
-  Object.assign(place, here);
-  draw();
-});
 draw();

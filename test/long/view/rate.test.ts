@@ -163,16 +163,6 @@ describe.skipIf(noBrowser !== undefined)('a rater', () => {
     expect(await text('#progress')).toMatch(/^Ann · [01] of 5 rated$/);
   });
 
-  it('sees in one tab what another has rated, and stays where it is', async () => {
-    await begin();
-    const [second] = await Promise.all([page.waitForEvent('popup'), page.evaluate('void open(location.href)')]);
-    await second.waitForSelector('#sample');
-    for (const key of ['2', '2', '2', '2', '2', 'Enter', 'Enter']) await second.keyboard.press(key);
-    await expect.poll(() => text('#progress')).toBe('Ann · 1 of 8 rated');
-    expect([await place(), await given()]).toEqual(['sample 1 of 8', Array(5).fill('2')]);
-    expect(await second.locator('#sample .path .soft').innerText()).toBe('sample 2 of 8');
-  });
-
   it('keeps ratings apart from those of another on the same machine', async () => {
     await begin('Ann');
     await press('1', '1', '1', '1', '1', 'Enter');

@@ -1,11 +1,13 @@
 // Worlds that begin as an agent asks, and a world model on 127.0.0.1 that answers in them.
 
+import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { trajectoryRow, type World } from '../../../src/infer/world.js';
 import { type Simulator, simulatorOf } from '../../../src/simulate/environment/sessions.js';
-import { openSimulation, openStarts, type Simulation } from '../../../src/simulate/simulation.js';
+import { openSimulation, type Simulation } from '../../../src/simulate/simulation.js';
 import { RECORDED } from '../../support/cli.js';
 import { ioIn } from '../../support/io.js';
+import { rowsOf } from '../../support/judging.js';
 import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from '../../support/loopback-server.js';
 import { simulationSettings } from '../../support/simulation.js';
 
@@ -66,15 +68,10 @@ describe('a start', () => {
 
   test('by row stands where the row stands, its earlier turns being true', async () => {
     const { simulator, server } = await start();
-    const starts = openStarts({ dataDir: RECORDED, systemPrompt: 'row', domainPrompts: undefined }, ioIn('/'));
-    const names = await starts.names();
-    await starts.close();
-    const { key, name } = names.find((row) => row.name.startsWith('terminal:') && !row.name.endsWith(':1')) ?? {
-      key: '',
-      name: '',
-    };
-    const begun = await simulator.begin({ row: key });
-    expect(begun.world.turns).toHaveLength(Number(name.split(':').at(-1)) - 1);
+    const rows = await rowsOf(join(RECORDED, 'terminal_test.jsonl'));
+    const { id, turn_idx: turn } = rows.find((row) => row.turn_idx > 1) ?? {};
+    const begun = await simulator.begin({ row: `terminal:${id}:${turn}` });
+    expect(begun.world.turns).toHaveLength(turn - 1);
     const { world: next } = await observed(begun, 'pwd');
     expect(next.turns).toHaveLength(begun.world.turns.length + 1);
     expect(server.requests[0]?.body.messages).toHaveLength(2 * begun.world.turns.length + 2);

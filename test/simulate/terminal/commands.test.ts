@@ -297,8 +297,6 @@ describe('where a world starts', () => {
     expect(code).toBe(66);
     expect(stderr).toContain(`did you mean "${name}"?`);
     expect(server.count).toBe(0);
-    const listed = await awb(['simulate', '--list-rows', '--data-dir', RECORDED]);
-    expect(listed.stdout.split('\n').some((line) => line.startsWith(`${name}  `))).toBe(true);
   });
 
   test('an id that several rows have is refused with their names', async () => {

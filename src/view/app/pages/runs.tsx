@@ -6,7 +6,7 @@ import { percent } from '../../../stats/coverage.js';
 import type { Index, ListedRun } from '../../documents.js';
 import { count, DASH, number, plural, range } from '../../figures.js';
 import { type Scale, scaleOf, Track } from '../charts.js';
-import { Block, type Column, Header, Select, Table } from '../parts.js';
+import { Block, type Column, Header, Notes, Select, Table } from '../parts.js';
 import { href, type PageProps, type Route, set } from '../route.js';
 import { visible } from '../text.js';
 
@@ -32,24 +32,17 @@ export function RunsPage({ index, route }: PageProps) {
       )}
       {index.episodes.length > 0 && (
         <Block title="Episodes" note="What agents did in worlds that a model simulates, turn by turn.">
-          <ul>
-            {index.episodes.map(({ ref, name, date }) => (
-              <li>
-                <a href={href(['episodes', ref])}>{visible(name)}</a> <span class="soft">{date.slice(0, 10)}</span>
-              </li>
-            ))}
-          </ul>
+          <Notes
+            notes={index.episodes.map(({ ref, name, date }) => ({
+              text: `${name}, ${date.slice(0, 10)}`,
+              link: href(['episodes', ref]),
+            }))}
+          />
         </Block>
       )}
       {index.unread.length > 0 && (
         <Block title="Could not be read" note="Nothing else depends on these.">
-          <ul class="note">
-            {index.unread.map(({ place, reason }) => (
-              <li>
-                <b>{visible(place)}</b>: {visible(reason)}
-              </li>
-            ))}
-          </ul>
+          <Notes notes={index.unread.map(({ place, reason }) => `${place}: ${reason}`)} />
         </Block>
       )}
     </>
