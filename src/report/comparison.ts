@@ -212,13 +212,16 @@ function terminalText(view: ComparisonView, look: Look): string {
   return blocksText([
     [...text(openingOf(view)).map((line) => bold(line, look)), ...headOf(view).flatMap(text)],
     [terminal(table, look).trimEnd()],
-    moved.length === 0 ? [] : ['Rows that moved most:', ...moved, ...text(HOW_TO_READ_ONE)],
+    moved.length === 0
+      ? []
+      : [
+          'Rows that moved most:',
+          ...moved,
+          ...text('To read them: awb samples CANDIDATE --compare BASE, or awb view.'),
+        ],
     [legendOf(table.legend ?? [], look).trimEnd()],
   ]);
 }
-
-/** Where the rows are with their texts. */
-const HOW_TO_READ_ONE = 'To read them: awb samples CANDIDATE --compare BASE, or awb view.';
 
 function markdown(view: ComparisonView): string {
   const { base, candidate, comparison, weaknesses } = view;

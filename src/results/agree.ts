@@ -55,8 +55,8 @@ export function matchRatings(
     predictions: [...found].flatMap(([prediction, byRater]): RatedPrediction[] => {
       const counted = [...byRater.values()].filter((rating) => !leftOut.has(rating));
       if (counted.length > MOST_PEOPLE) {
-        const rule = `agreement is reckoned among at most ${MOST_PEOPLE}; give the files of fewer`;
-        throw badData(`${counted.length} people rated one prediction, and ${rule}`);
+        const many = `${counted.length} people rated one prediction`;
+        throw badData(`${many}, and agreement is reckoned among at most ${MOST_PEOPLE}; give the files of fewer`);
       }
       const [first, ...more] = counted.map(({ rater, ratings: given }) => {
         return { rater, figures: { ...given, total: mean(DIMENSIONS.map((dimension) => given[dimension])) } };

@@ -97,10 +97,8 @@ async function unreadVariables(table: OptionTable, env: Io['env'], commands: rea
   const unread = (names: readonly string[]) => {
     const known = [...names.map(variableOf), ...NO_SETTINGS];
     const others = Object.keys(env).filter((name) => name.startsWith('AWB_') && !known.includes(name));
-    return others.map((name) => {
-      const near = nearest(name, known);
-      return `nothing reads the environment variable "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`;
-    });
+    const near = (name: string) => nearest(name, known)?.replace(/.+/, '; did you mean "$&"?') ?? '';
+    return others.map((name) => `nothing reads the environment variable "${name}"${near(name)}`);
   };
   if (unread(Object.keys(table)).length === 0) return [];
   const loaded = await Promise.all(commands.map(({ load }) => load()));

@@ -7,11 +7,6 @@ import { Hono } from 'hono';
 import { codeOf, messageOf, UserError } from '../core/errors.js';
 import { builtFile, frame, SAFE_POLICY } from './page.js';
 
-/** What is served: a document by its name, `undefined` where there is none of that name. */
-interface Served {
-  document(name: string): Promise<unknown>;
-}
-
 const HEADERS = {
   'Content-Security-Policy': `${SAFE_POLICY}; script-src 'self'; style-src 'self'; connect-src 'self'; frame-ancestors 'none'`,
   'X-Content-Type-Options': 'nosniff',
@@ -23,11 +18,12 @@ const HEADERS = {
 /**
  * Starts the server. On the loopback it answers only requests that name it, so that no page of the web reaches it by another name; on
  * another address every request needs the token in its URL.
+ * @param document gives a document by its name, `undefined` where there is none of that name
  * @param onError hears of what went wrong for no fault of the user's
  * @throws UserError (2) for a port that is taken or an address that is not there
  */
 export async function startViewer(
-  { document }: Served,
+  { document }: { document(name: string): Promise<unknown> },
   { host, port, onError }: { readonly host: string; readonly port: number; onError(text: string): void },
 ): Promise<{ readonly url: string; close(): Promise<void> }> {
   const isLocal = /^(localhost|127(\.\d{1,3}){3}|::1)$/.test(host);

@@ -138,7 +138,11 @@ function completionReply({ text: echo, unscored }: Echo, scored: boolean): Reply
 function joined(first: unknown, second: unknown): unknown {
   if (first === null || first === undefined) return second;
   if (typeof first === 'string' && typeof second === 'string') return first + second;
-  if (Array.isArray(first) && Array.isArray(second)) return [...first, ...second];
+  // Both are of this reply alone; copied each time, those of a long one would take minutes.
+  if (Array.isArray(first) && Array.isArray(second)) {
+    first.push(...second);
+    return first;
+  }
   if (isObject(first) && isObject(second)) return joinedObjects(first, second);
   return second ?? first;
 }

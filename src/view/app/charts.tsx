@@ -158,6 +158,7 @@ function Curve(props: Curves['curves'][number] & { scale: Scale; limit: number |
       const value = of(point);
       return typeof value === 'number' ? [`${Number(left(point).toFixed(2))},${Number(top(value).toFixed(2))}`] : [];
     });
+  const across = limit === undefined ? undefined : cssPercent(top(limit));
   const band = [...path(({ figure }) => figure.high), ...path(({ figure }) => figure.low, points.toReversed())];
   const named = points.filter(({ label }) => label !== '');
   const said = named.map(({ label, figure }) => `${label}: ${number(figure)} (${range(figure) ?? 'no interval'})`);
@@ -176,16 +177,7 @@ function Curve(props: Curves['curves'][number] & { scale: Scale; limit: number |
             </>
           );
         })}
-        {limit !== undefined && (
-          <line
-            class="zero-line"
-            stroke-dasharray="4 4"
-            x1="0"
-            x2="100%"
-            y1={cssPercent(top(limit))}
-            y2={cssPercent(top(limit))}
-          />
-        )}
+        {across && <line class="zero-line" stroke-dasharray="4 4" x1="0" x2="100%" y1={across} y2={across} />}
         {/* Areas and bent lines take no percentages: they stand in a drawing that is stretched. */}
         <svg height="100%" aria-hidden="true" viewBox="0 0 100 100" preserveAspectRatio="none">
           <polygon class="band" points={band.join(' ')} />
