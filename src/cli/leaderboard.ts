@@ -8,7 +8,7 @@ import { measureOf } from '../judge/modes.js';
 import { TEXT_FORMATS } from '../report/formats.js';
 import { leaderboard as boardOf, type Leaderboard } from '../report/leaderboard/leaderboard.js';
 import { DEFAULT_DB, latestOf, withKnownRuns } from '../results/databases.js';
-import { boardRun, selected, tiesOf } from '../results/leaderboard.js';
+import { boardRuns, selected, tiesOf } from '../results/leaderboard.js';
 import { deliver, formatOf, OPEN, pageLink, requirePageName } from '../results/output.js';
 import { defineCommand, EXPLAIN, option, under } from '../settings/command.js';
 import { boardDocument, resultPage } from '../view/result-documents.js';
@@ -62,7 +62,8 @@ export const command = defineCommand({
         throw inputMissing(`${printable(settings.db.join(', '))}: no runs there; awb score RUN adds one`);
       }
       const runs = selected(latestOf(known), settings.run);
-      const board = boardOf(runs.map(boardRun), { ...settings, measureOf }, tiesOf(known, measureOf));
+      const note = (text: string) => void io.stderr.write(`warning: ${printable(text)}\n`);
+      const board = boardOf(boardRuns(runs, note), { ...settings, measureOf }, tiesOf(known, measureOf));
       await heedStop(io);
       const look = lookOf({ ...settings, color: settings.color && output === undefined }, io);
       await deliver(await FORMATS[format].print(board, look), settings, io);

@@ -1,5 +1,6 @@
 // The runs of SQLite files as a leaderboard takes them, and which of them cannot be told from the best.
 
+import { messageOf } from '../core/errors.js';
 import { heldIn } from '../core/groups.js';
 import type { MeasureLookup } from '../core/measures.js';
 import { countedPoints } from '../core/points.js';
@@ -10,7 +11,7 @@ import { type CompareOptions, compareRuns } from '../stats/compare.js';
 import { criticalBest } from '../stats/distributions.js';
 import { judgedAt, type KnownRun, manifestOf, runsNamed } from './databases.js';
 import { unknownRun } from './find.js';
-import { trustIn } from './read-run.js';
+import { type Note, trustIn } from './read-run.js';
 
 /** The runs of these labels or numbers; all where no name is given. @throws UserError (2) for a name that no run has. */
 export function selected(known: readonly KnownRun[], names: readonly string[]): KnownRun[] {
@@ -23,8 +24,20 @@ export function selected(known: readonly KnownRun[], names: readonly string[]): 
   return [...new Set(named)];
 }
 
+/** The runs whose manifests can be read: what is wrong with another one is noted, and hides none of them. */
+export function boardRuns(known: readonly KnownRun[], note: Note): BoardRun[] {
+  return known.flatMap((each) => {
+    try {
+      return boardRun(each);
+    } catch (error) {
+      note(`a run is left out: ${messageOf(error)}`);
+      return [];
+    }
+  });
+}
+
 /** A run with its scores and with what it was judged with. @throws UserError (65) for a damaged manifest. */
-export function boardRun(known: KnownRun): BoardRun {
+function boardRun(known: KnownRun): BoardRun {
   const { run, db, calibrations } = known;
   const made = madeWith(manifestOf(known));
   const { judge, snapshot, rubricPack, rubricFingerprint, method, sampling, protocol, rollout, mode: kind } = made;

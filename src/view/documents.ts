@@ -61,13 +61,6 @@ interface Lead {
   readonly better: 'larger' | 'smaller' | 'neither';
 }
 
-/** A figure of a domain. `name` is what people call it. */
-interface DomainFigure {
-  readonly domain: string;
-  readonly name: string;
-  readonly estimate: Estimate | null;
-}
-
 /** A run in the list. */
 export interface ListedRun {
   readonly ref: string;
@@ -80,7 +73,8 @@ export interface ListedRun {
   readonly rubricPack: string | null;
   readonly lead: Lead;
   readonly overall: Estimate | null;
-  readonly domains: readonly DomainFigure[];
+  /** `name` is what people call a domain. */
+  readonly domains: readonly { readonly domain: string; readonly name: string; readonly estimate: Estimate | null }[];
   readonly coverage: number;
   readonly state: string;
   readonly usd: number | null;

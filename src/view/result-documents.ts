@@ -12,7 +12,7 @@ import { type Leaderboard, leaderboard } from '../report/leaderboard/leaderboard
 import type { BoardOptions } from '../report/leaderboard/runs.js';
 import { PUBLISHED_SOURCE } from '../report/published.js';
 import { latestOf, withKnownRuns } from '../results/databases.js';
-import { boardRun, tiesOf } from '../results/leaderboard.js';
+import { boardRuns, tiesOf } from '../results/leaderboard.js';
 import type { Manifest } from '../run/manifest.js';
 import { toolVersion } from '../settings/command.js';
 import { PANEL } from '../stats/agreement/panel.js';
@@ -92,7 +92,7 @@ function boardCell(row: BoardRow, id: string, textOf: (id: string) => string): C
 /** The leaderboard that `awb leaderboard` shows of SQLite files without further options. @param paths absolute */
 export function storedBoard(paths: readonly string[], io: Io): Promise<LeaderboardDocument> {
   return withKnownRuns(paths, io, async (known) => {
-    const runs = latestOf(known).map(boardRun);
+    const runs = boardRuns(latestOf(known), () => undefined);
     return boardDocument(leaderboard(runs, USUAL, tiesOf(known, measureOf)));
   });
 }

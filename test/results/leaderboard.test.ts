@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { present } from '../../src/core/errors.js';
 import { DEFAULT_MEASURE, type Measure } from '../../src/core/measures.js';
 import { withKnownRuns } from '../../src/results/databases.js';
-import { boardRun, tiesOf } from '../../src/results/leaderboard.js';
+import { boardRuns, tiesOf } from '../../src/results/leaderboard.js';
 import { temporaryFolder } from '../support/cli.js';
 import { ioIn } from '../support/io.js';
 import { around, judgedRun } from '../support/judged-runs.js';
@@ -21,10 +21,10 @@ async function tiesBy(measure: Measure) {
         each.store.judgements(id).map((row) => ({ ...row, measures: { bits: row.total } }));
       return { ...each, store: { ...each.store, judgements } };
     });
-    const [low, high] = measured.map((each) => {
-      const run = boardRun(each);
-      return { ...run, judgedWith: { ...run.judgedWith, rates: false } };
-    });
+    const [low, high] = boardRuns(measured, () => {}).map((run) => ({
+      ...run,
+      judgedWith: { ...run.judgedWith, rates: false },
+    }));
     const isTied = tiesOf(measured, () => measure);
     const figure = { domain: 'web', name: 'bits' };
     return [isTied(present(high), present(low), figure, 2), isTied(present(low), present(high), figure, 2)];

@@ -72,11 +72,8 @@ function RunList({ runs, route, chosen }: { runs: readonly ListedRun[]; route: R
       return one === other ? 0 : (one < other ? 1 : -1) * (sort === 'name' ? -1 : 1);
     });
   const scaleFor = ({ from, to }: ListedRun['lead']) => {
-    const alike = runs.filter(({ lead }) => lead.from === from && lead.to === to);
-    return scaleOf(
-      [from, to],
-      alike.map(({ overall }) => overall),
-    );
+    const figures = runs.flatMap(({ lead, overall }) => (lead.from === from && lead.to === to ? overall : []));
+    return scaleOf([from, to], figures);
   };
   const tick = (ref: string) =>
     set(route, { chosen: (chosen.includes(ref) ? chosen.filter((one) => one !== ref) : [...chosen, ref]).join(',') });
@@ -168,11 +165,9 @@ function cellsOf(run: ListedRun, scale: Scale, isChosen: boolean, tick: () => vo
 /** What to do with the runs that are chosen. */
 function Chosen({ runs, chosen, clear }: { runs: readonly ListedRun[]; chosen: readonly string[]; clear: () => void }) {
   if (chosen.length === 0) return <p class="soft">Choose two runs or more to compare them.</p>;
-  const alike = new Set(runs.filter(({ ref }) => chosen.includes(ref)).map(({ judgedAlike }) => judgedAlike));
-  const oldestFirst = runs
-    .filter(({ ref }) => chosen.includes(ref))
-    .map(({ ref }) => ref)
-    .reverse();
+  const all = runs.filter(({ ref }) => chosen.includes(ref));
+  const alike = new Set(all.map(({ judgedAlike }) => judgedAlike));
+  const oldestFirst = all.map(({ ref }) => ref).reverse();
   return (
     <p>
       {plural(chosen.length, 'run')} chosen{' '}
