@@ -76,8 +76,9 @@ export async function main(
   const { stdout, stderr, env } = processIo;
   const clean = (text: string) => [...secrets].reduce((shown, secret) => shown.replaceAll(secret, '[secret]'), text);
   // Most of what fails knows its paths whole. Standard output may be a document for programs, which holds them so.
-  const told = (text: string) => withShownPaths(clean(text), processIo);
-  const io: Io = { ...processIo, stdout: guarded(stdout, clean, env), stderr: guarded(stderr, told, env) };
+  const place = { cwd: processIo.cwd, isBeside: argv.some((word) => /(?:^|[=,])\.\.[\\/]/.test(word)) };
+  const told = (text: string) => withShownPaths(clean(text), place);
+  const io: Io = { ...processIo, ...place, stdout: guarded(stdout, clean, env), stderr: guarded(stderr, told, env) };
   // How errors look, which the settings decide once they are read.
   const look: ErrorLook = { color: againstColor(io.env) === undefined && !argv.includes('--no-color') };
   try {

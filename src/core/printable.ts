@@ -140,20 +140,20 @@ export function shellLine(words: readonly string[]): string {
 
 // Paths as people are shown them.
 
-/** A path for people: from the working folder where that is shorter, else whole. */
-export function shownPath(path: string, { cwd }: Pick<Io, 'cwd'>): string {
+type Place = Pick<Io, 'cwd' | 'isBeside'>;
+
+/** A path for people: below the working folder without it, beside it as from there where paths were typed so, elsewhere whole. */
+export function shownPath(path: string, { cwd, isBeside = false }: Place): string {
   const from = relative(cwd, path);
-  return printable(from === '' || isAbsolute(from) || from.length >= path.length ? path : from);
+  const isFrom = from !== '' && !isAbsolute(from) && (isBeside ? from.length < path.length : !from.startsWith('..'));
+  return printable(isFrom ? from : path);
 }
 
-/** A text in which each path below the working folder, or the one around it, stands as `shownPath` has it. */
-export function withShownPaths(text: string, { cwd }: Pick<Io, 'cwd'>): string {
+/** A text in which each path stands as `shownPath` has it. */
+export function withShownPaths(text: string, { cwd, isBeside = false }: Place): string {
   const own = `(?!${escaped(basename(cwd))}(?:[\\\\/\\s]|$))`;
-  const folders = [
-    [cwd, '(?=\\S)', ''],
-    [dirname(cwd), `(?=\\S)${own}`, `..${sep}`],
-  ] as const;
-  return folders.reduce((shown, [folder, end, from]) => {
+  const beside = isBeside ? [[dirname(cwd), `(?=\\S)${own}`, `..${sep}`] as const] : [];
+  return [[cwd, '(?=\\S)', ''] as const, ...beside].reduce((shown, [folder, end, from]) => {
     // Below the root every path is. A path begins a word, and is not inside another one or an address.
     if (folder.endsWith(sep) || !shown.includes(folder)) return shown;
     return shown.replace(new RegExp(`(?<![\\w.~\\\\/-])${escaped(folder)}[\\\\/]${end}`, 'g'), () => from);

@@ -436,6 +436,8 @@ export interface Io {
   readonly stderr: TextSink;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
+  /** Whether the command line names paths from there that lead out of it, such as `../data`. */
+  readonly isBeside?: boolean;
   /** Aborted by the first SIGINT or SIGTERM, with the signal's name as its reason; the second ends the process at once. */
   readonly stop: AbortSignal;
   /** What a second signal prints before it ends the process; the last words given hold. */
