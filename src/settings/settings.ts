@@ -89,13 +89,11 @@ function cutCallPaths(found: Map<string, Found>): string[] {
   });
 }
 
-/** In the environment of what `awb watch` starts, and for finding faults. */
-const NO_SETTINGS = ['AWB_GUARDED', 'AWB_WATCH_RESULT', 'AWB_DEBUG'];
-
 /** Sentences about variables that no option reads. Each may be another program's (a container's AWB_VERSION). */
 async function unreadVariables(table: OptionTable, env: Io['env'], commands: readonly CommandEntry[]) {
   const unread = (names: readonly string[]) => {
-    const known = [...names.map(variableOf), ...NO_SETTINGS];
+    // Beside settings those of what `awb watch` starts, and the one for finding faults.
+    const known = [...names.map(variableOf), 'AWB_GUARDED', 'AWB_WATCH_RESULT', 'AWB_DEBUG'];
     const others = Object.keys(env).filter((name) => name.startsWith('AWB_') && !known.includes(name));
     const near = (name: string) => nearest(name, known)?.replace(/.+/, '; did you mean "$&"?') ?? '';
     return others.map((name) => `nothing reads the environment variable "${name}"${near(name)}`);

@@ -117,7 +117,7 @@ async function workOff<J extends Job>(
   const asked = probes === undefined ? jobs : await probe(probes);
   if (probes === undefined || (asked.length > 0 && !isOver())) await pass();
 
-  /** Has the first row answered live: it shows which parameters the server takes. @returns the jobs that are left */
+  /** Has the first rows answered live, until one is: it shows which parameters the server takes. @returns the jobs that are left */
   async function probe(server: OpenBackend): Promise<readonly J[]> {
     const latest: { outcome: ModelOutcome } = { outcome: INTERRUPTED };
     const watched: Solve<J> = (job, ask) =>
@@ -125,10 +125,14 @@ async function workOff<J extends Job>(
         latest.outcome = await ask(asking);
         return latest.outcome;
       });
-    await server.work(jobs.slice(0, 1), watched, signals, hooks);
-    if (latest.outcome.status !== 'failed' || jobs.length === 1) return jobs.slice(1);
+    let tried = 0;
+    // One that fails for itself says nothing of the others.
+    while (tried < Math.min(3, jobs.length) && latest.outcome.status !== 'ok' && !isOver()) {
+      await server.work([present(jobs[tried++])], watched, signals, hooks);
+    }
+    if (latest.outcome.status !== 'failed' || tried === jobs.length) return jobs.slice(tried);
     throw unavailable(
-      `the first row was to show which parameters the server takes, and was not answered (${latest.outcome.reason}); nothing was written: mend that, or write the files untried with --assume-params`,
+      `the first ${tried} rows were to show which parameters the server takes, and none was answered (${latest.outcome.reason}); nothing was written: mend that, or write the files untried with --assume-params`,
     );
   }
 
