@@ -1,6 +1,6 @@
 // `awb watch` over servers that crash, hang and are killed, and what is asked of it while it waits.
 
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -135,19 +135,6 @@ test('an output folder that cannot be made is named as it was given', async () =
   expect(code).toBe(EXIT.cannotCreate);
   expect(stderr).toMatch(/cannot create checkpoints\/\.\.\/awb\.yaml\/watch \(E\w+\)/);
 });
-
-test('where nothing can be written the watch ends, and its server with it', async () => {
-  const run = await setUp(complete('server.pid', { ready: false }));
-  await mkdir(join(run.dir, 'watch/.server.pid'), { recursive: true });
-  const { code, stderr } = await run.once();
-  expect([code, stderr]).toEqual([EXIT.cannotWrite, expect.stringMatching(/cannot write into .*EISDIR.*make room/)]);
-  expect((await run.pids()).filter(isAlive)).toEqual([]);
-  await rm(join(run.dir, 'watch/.server.pid'), { recursive: true });
-  await run.arrive({ 'server.pid/config.json': {} });
-  const named = await run.once();
-  expect(named.stderr).toContain('server.pid: GO: ');
-  expect(named.stderr).not.toContain('GO: GO');
-}, 300_000);
 
 test('a result that cannot be told, a port that is taken and a command that is not there are logged; two watches never work in one folder', async () => {
   const run = await setUp(complete('step-1', { hangAfter: 2 }), '  on-result: [sh, -c, "echo no mail >&2; exit 7"]\n');

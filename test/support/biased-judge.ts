@@ -23,7 +23,10 @@ export async function knownTexts(dataDir: string, variants: readonly string[], s
       for (const variant of variants) {
         const made = await predictions.make(row, variant);
         if (made === undefined) continue;
-        const id = hashOf(withoutMarker(groundTruthOf(made.sample)), withoutMarker(shownPrediction(made.gen)));
+        const id = hashOf(
+          withoutMarker(groundTruthOf(made.sample)).trim(),
+          withoutMarker(shownPrediction(made.gen)).trim(),
+        );
         if (!known.has(id)) known.set(id, variant);
       }
     }
@@ -48,7 +51,8 @@ export async function startBiasedJudge(
   return startLoopbackServer(
     ({ body }: SeenRequest) => {
       const shown = shownIn(String(body.messages?.at(-1)?.content));
-      const name = shown && known.get(hashOf(shown.truth, shown.prediction));
+      // Texts are shown with the blanks in front of their first lines.
+      const name = shown && known.get(hashOf(shown.truth.trim(), shown.prediction.trim()));
       if (shown === undefined || name === undefined) {
         return { status: 400, body: { error: { message: 'a prediction that this judge does not know' } } };
       }
@@ -76,7 +80,8 @@ function shownIn(prompt: string) {
   const framed = (name: string) =>
     new RegExp(`<${name}-${mark} turn="(\\d+)">\\n([\\s\\S]*)\\n</${name}-${mark}>`).exec(prompt);
   const [truth, prediction] = [framed('truth'), framed('prediction')];
-  const history = /<history-(\w+)>/.exec(prompt)?.[1];
+  // A first turn has no history.
+  const history = /<history-(\w+)>/.exec(prompt)?.[1] ?? mark;
   if (mark === undefined || truth === null || prediction === null || history === undefined) return undefined;
   return { history, turn: String(truth[1]), truth: String(truth[2]), prediction: String(prediction[2]) };
 }

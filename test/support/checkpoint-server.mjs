@@ -1,5 +1,6 @@
 // A server of made-up checkpoints for tests of the watch: `node checkpoint-server.mjs CHECKPOINT PORT`. The checkpoint says what it does.
 
+import { spawn } from 'node:child_process';
 import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { basename, dirname, join } from 'node:path';
@@ -11,12 +12,21 @@ const {
   ready = true,
   crashAfter = Infinity,
   hangAfter = Infinity,
+  flood = 0,
+  strays = false,
 } = JSON.parse(readFileSync(config, 'utf8'));
 const notes = join(dirname(checkpoint), '..', 'served');
 const name = basename(checkpoint);
 appendFileSync(`${notes}.log`, `${JSON.stringify({ name, pid: process.pid })}\n`);
 console.error(`loading ${name}`);
 appendFileSync(`${notes}.env`, `${JSON.stringify(process.env)}\n`);
+for (let line = 0; line < flood; line++) console.log(`line ${line} `.padEnd(999, '.'));
+// One that has lost its environment, and one that soon loses its parent, each in a session of its own and deaf to SIGTERM.
+for (const env of strays ? [{}, process.env] : []) {
+  const deaf = "process.on('SIGTERM', () => {}); setInterval(() => {}, 1e6)";
+  const stray = spawn(process.execPath, ['-e', deaf], { detached: true, stdio: 'ignore', env });
+  appendFileSync(`${notes}.strays`, `${stray.pid}\n`);
+}
 if (!ready) console.error('out of memory: cannot load the weights');
 
 let count = 0;

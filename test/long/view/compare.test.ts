@@ -47,7 +47,7 @@ describe.skipIf(noBrowser)('a comparison', () => {
   test('says the verdict first, in words and by a sign, then its reasons and figures', async () => {
     const { page, text, requests, complaints } = await shown('worse');
     expect(text).toMatch(
-      /^worse against base ✗ NO-GO: 8 of 8 rules broken worse is worse than base by 12\.50 points \(95 % interval/,
+      /^worse against base ✗ NO-GO: 8 of 8 rules broken worse is worse than base: -12\.50 points \(95 % interval/,
     );
     expect(text).toContain('Overall changed by -12.50 points');
     expect(text).toContain('Overall, difference −12.5 95 %: −12.8 to −12.2');

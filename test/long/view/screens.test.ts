@@ -36,7 +36,6 @@ const CHANGED: Readonly<Record<string, readonly [truth: string, prediction: stri
     `${recorded('android').replace('48%', '51%')}\n[99] Button "New" bounds=[0,2340][200,2400]`,
   ],
   os: [recorded('os'), `${recorded('os').replace('File', 'Menu')}\npush-button\tNew\t\t\t(0, 0)\t(50, 20)`],
-  web: [recorded('web'), `${recorded('web').replace("link 'Kitchen'", "link 'Garden'")}\n\t[99] button 'New'`],
   terminal: [recorded('terminal'), `${recorded('terminal').replace('omitting', 'skipping')}\n\x1b[1;31mnew\x1b[m`],
   mcp: ['{"name":"Kestrel","n":1}', '{"name":"Merlin","n":1,"new":[true]}'],
 };
