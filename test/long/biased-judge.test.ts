@@ -91,7 +91,7 @@ test('a scripted judge with biases and noise comes out of awb calibrate as it wa
     expect(bounds?.low, name).toBeLessThanOrEqual(value);
     expect(bounds?.high, name).toBeGreaterThanOrEqual(value);
   }
-  expect(overall).toMatchObject({ failed: 0, trajectories: 32 });
+  expect(overall).toMatchObject({ failed: 0, trajectories: 33 });
   expect(overall.losses.map(({ variant, sight }) => [variant, sight])).toEqual([
     ['determined-1of8', 'blind'],
     ['determined-1of3', 'seen'],
