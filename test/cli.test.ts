@@ -91,6 +91,11 @@ describe('commands of two words', () => {
     }
   });
 
+  test('the first word alone shows that help as misuse', async () => {
+    const { exitCode, stderr } = await runMain(['row'], { commands });
+    expect([exitCode, stderr]).toEqual([EXIT.usage, expect.stringMatching(/^ {2}row add +add a row$/m)]);
+  });
+
   test('awb --help lists them by both words, awb row --help those that begin so', async () => {
     expect((await runMain(['--help'], { commands })).stdout).toMatch(/^ {2}row drop +drop a row$/m);
     const { exitCode, stdout } = await runMain(['row', '--help'], { commands });
@@ -99,7 +104,6 @@ describe('commands of two words', () => {
   });
 
   test.each([
-    [['row'], 'there is no command "row"; see awb row --help'],
     [['row', 'ad'], 'there is no command "row ad"; did you mean row add?'],
     [['add'], 'there is no command "add"; see awb --help'],
     [['row', 'add', '--rwo', '7'], 'unknown flag --rwo; did you mean --row?'],

@@ -15,13 +15,8 @@ export interface ParsedRow {
   readonly id: string;
 }
 
-type RowReading = { readonly ok: true; readonly row: ParsedRow } | { readonly ok: false; readonly flaw: RowFlaw };
-
-/** Why a line is no row, and its domain where at least that could be read. */
-interface RowFlaw {
-  readonly reason: string;
-  readonly domain?: Domain;
-}
+/** A row, or why a line is not one, with its domain where at least that could be read. */
+type RowReading = Readonly<{ ok: true; row: ParsedRow } | { ok: false; flaw: { reason: string; domain?: Domain } }>;
 
 /**
  * Reads a row. Required are `prompt`, `response`, `turn_idx` and a `task` whose last part names a domain, whichever it is; the

@@ -79,12 +79,6 @@ function shareable(run: ReadRun): ReadRun {
     : run;
 }
 
-interface ReportSettings {
-  readonly dataDir: string | undefined;
-  /** Megabytes. */
-  readonly inlineLimit: number;
-}
-
 /**
  * All that a report holds of a run, and of one to compare it with. Where texts have no room, histories are left out; those of the other
  * run always are, since both have the same.
@@ -92,7 +86,7 @@ interface ReportSettings {
 async function reportDocuments(
   run: ReadRun,
   other: ReadRun | undefined,
-  { dataDir, inlineLimit }: ReportSettings,
+  { dataDir, inlineLimit }: { readonly dataDir: string | undefined; readonly inlineLimit: number },
   io: Io,
 ) {
   const mostBytes = inlineLimit * 1e6;

@@ -6,13 +6,8 @@ import { oneLine } from './printable.js';
 
 export type Path = readonly PropertyKey[];
 
-interface Fault {
-  readonly path: Path;
-  readonly text: string;
-}
-
 /** The messages of the schema; of unknown keys one each, at the key. */
-export function faultsOf({ issues }: z.ZodError): Fault[] {
+export function faultsOf({ issues }: z.ZodError): { path: Path; text: string }[] {
   return issues.flatMap((issue) => {
     if (issue.code !== 'unrecognized_keys') return { path: issue.path, text: issue.message };
     return issue.message.split('\n').map((text, index) => ({ path: [...issue.path, issue.keys[index] ?? ''], text }));

@@ -268,16 +268,15 @@ export const TELLING = [4, 5];
 /** A domain shows a difference where its p, adjusted for all domains, is below this. */
 const SHOWN_P = 0.05;
 
-/** With the figure of each row, group by group; null where it has none. */
-interface DifferenceTable extends CellTable {
-  readonly figures: readonly (readonly (Estimate | null)[])[];
-}
-
 /**
  * The table of differences: a group of the domains, one of Overall and one of its five dimensions; with `dimensions` also a group of the
  * domains for each of the five. Points of 0-100 with two decimals.
+ * @returns also the figure of each row, group by group; null where it has none
  */
-export function differenceTable(comparison: Comparison, dimensions = false): DifferenceTable {
+export function differenceTable(
+  comparison: Comparison,
+  dimensions = false,
+): CellTable & { readonly figures: readonly (readonly (Estimate | null)[])[] } {
   const { domains, overall } = comparison;
   const { name, rows } = meanIn(comparison);
   const ofDomains = (figure: Figure) =>

@@ -69,7 +69,7 @@ function formsOf(
     $ref: z.strictObject({ $ref: z.enum(names.map((name) => `#/$defs/${name}`)) }),
     anyOf: z.strictObject({ anyOf: schemas }).transform(({ anyOf }) => ({ oneOf: anyOf })),
     oneOf: z.strictObject({ oneOf: schemas }),
-    // A type beside values says no more than they do.
+    // A type beside values is taken to say no more than they do.
     const: z.strictObject({ const: value, type: type.optional() }).transform((given) => ({ const: given.const })),
     enum: z
       .strictObject({ enum: z.array(value).min(1), type: type.optional() })

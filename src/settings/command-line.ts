@@ -37,8 +37,8 @@ export async function readCommandLine(
   const [shown, name] = group.length > 0 ? [group, `${first} ${second}`] : [entries, first];
   const entry = shown.find((each) => each.name === name);
   const owner = group.length > 0 ? `awb ${first}` : 'awb';
-  const isFlag = (group.length > 0 ? second : first).startsWith('-');
-  if (entry === undefined && first !== '' && !isFlag) throw new UserError(noCommand(name, shown, owner));
+  const typed = group.length > 0 ? second : first;
+  if (entry === undefined && /^[^-]/.test(typed)) throw new UserError(noCommand(name, shown, owner));
   const command = (await entry?.load())?.command;
   const words = argv.slice(entry === undefined ? Number(group.length > 0) : name.split(' ').length);
   const flags = flagsIn(words, command ?? { options: {} }, entry === undefined ? owner : `awb ${name}`);

@@ -80,10 +80,10 @@ const CALL_PATH = /\/(?:chat\/)?completions\/*(?=[?#]|$)/i;
 /** Cuts the path of a call off the addresses of endpoints. @returns a sentence for each option that had one */
 function cutCallPaths(found: Map<string, Found>): string[] {
   return [...found].flatMap(([name, { value, from }]) => {
-    const given = [value ?? []].flat().map(String);
+    const given = name.endsWith('base-url') ? [value ?? []].flat().map(String) : [];
     const urls = given.map((url) => url.replace(CALL_PATH, ''));
     const cut = urls.filter((url) => !given.includes(url));
-    if (!name.endsWith('base-url') || cut.length === 0) return [];
+    if (cut.length === 0) return [];
     found.set(name, { value: Array.isArray(value) ? urls : urls[0], from });
     return [`--${name} gives the path of a call, which is cut off: ${cut.map(cutPasswords).join(', ')}`];
   });

@@ -59,10 +59,13 @@ export function givenValue(name: string, option: OptionSpec, { flags, env, confi
 
 /** A value of the file as flags would have it; a text that no option takes for what it cannot hold. */
 function textsIn({ kind }: OptionSpec, value: unknown): readonly string[] {
-  if (isText(value)) return [value];
+  // What YAML has for nothing.
+  if (isText(value)) return [/^(null|~)$/i.test(value) ? '' : value];
   if (kind === 'list' && Array.isArray(value) && value.every(isText)) return value;
   const pairs = kind === 'map' && isObject(value) ? Object.entries(value) : [];
-  return pairs.length > 0 ? pairs.map(([key, text]) => `${key}=${text}`) : [''];
+  return pairs.every(([, text]) => isText(text)) && pairs.length > 0
+    ? pairs.map(([key, text]) => `${key}=${text}`)
+    : [''];
 }
 
 /** What an option without a default holds when it is not given; the other kinds hold nothing. */

@@ -134,7 +134,7 @@ function requireRegular(path: string): void {
 }
 
 /** What keeps a sound file from being read or written. */
-const OBSTACLE = /^(SQLITE_(BUSY|FULL|CANTOPEN|PERM|READONLY|IOERR)|E[A-Z]+$)/;
+const OBSTACLE = /^(SQLITE_(BUSY|FULL|CANTOPEN|PERM|READONLY|IOERR)(_|$)|E[A-Z]+$)/;
 
 /** What a failure of SQLite means to those who read or write; other errors come back as they are. */
 export function explain(error: unknown, path: string, use: Use): unknown {

@@ -45,13 +45,10 @@ export function frame({ title, source, start, policy }: Frame, head: string, bod
  * @param documents by their names; model texts in them may be hostile
  */
 export async function staticPage(
-  {
-    title,
-    start,
-    script = 'app.js',
-  }: { readonly title: string; readonly start?: string; readonly script?: 'app.js' | 'rate.js' },
+  page: { readonly title: string; readonly start?: string; readonly script?: 'app.js' | 'rate.js' },
   documents: Iterable<readonly [DocumentName | 'rating', unknown]>,
 ): Promise<string[]> {
+  const { title, start, script = 'app.js' } = page;
   const styles = script === 'app.js' ? 'app.css' : 'rate.css';
   const [code, look] = await Promise.all([builtFile(script), builtFile(styles)]);
   const policy = `${SAFE_POLICY}; script-src 'sha256-${sha256(code)}'; style-src 'sha256-${sha256(look)}'`;

@@ -306,12 +306,6 @@ interface Bin {
   readonly figure: Estimate;
 }
 
-/** What of a row is averaged: its rating in points, or where nothing was rated a measure. A score ends where the range does. */
-interface Scored {
-  readonly measure: string | undefined;
-  readonly range: Measure['range'];
-}
-
 /** Parts of about equal size that turns and context lengths are cut into. */
 const BINS = 6;
 
@@ -322,7 +316,7 @@ const BINS = 6;
 export function binsOf(
   rows: readonly JudgedRow[],
   quantity: (row: JudgedRow) => number | undefined,
-  { measure, range }: Scored,
+  { measure, range }: { readonly measure: string | undefined; readonly range: Measure['range'] },
 ): Bin[] {
   const scoreOf = (row: JudgedRow) => {
     if (isRated(row)) return countedPoints(row, 'total');

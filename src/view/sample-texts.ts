@@ -102,20 +102,15 @@ function textsIn(fields: JsonObject, sample: Sample): RowTexts {
   };
 }
 
-/** What rows took, by record id, and how to ask for them again; each absent where nobody knows. */
-interface TextOptions {
-  readonly spent?: ReadonlyMap<string, RowSpent> | undefined;
-  readonly again?: AskAgain | undefined;
-}
-
 /**
  * The texts of the rows of one trajectory, each different text once.
+ * @param options what rows took, by record id, and how to ask for them again; each absent where nobody knows
  * @throws UserError as `read`
  */
 export async function trajectoryTexts(
   rows: readonly JudgedRow[],
   read: ReadTexts,
-  { spent, again }: TextOptions = {},
+  options: Readonly<{ spent?: ReadonlyMap<string, RowSpent> | undefined; again?: AskAgain | undefined }> = {},
 ): Promise<TrajectoryTexts> {
   const strings: string[] = [];
   const places = new Map<string, number>();
@@ -125,7 +120,7 @@ export async function trajectoryTexts(
   for (const row of rows) {
     const id = rowIdOf(row);
     const texts = await read(row);
-    const request = again?.request(row, texts.sample);
+    const request = options.again?.request(row, texts.sample);
     documents[id] = {
       truth: placeOf(texts.truth),
       action: placeOf(texts.action),
@@ -138,12 +133,12 @@ export async function trajectoryTexts(
       facts: texts.facts?.length ? texts.facts : undefined,
       judgeReply: placeIn(texts.judgeReply),
       judgeThoughts: placeIn(texts.judgeReasoning),
-      spent: spentLines(spent?.get(id)),
+      spent: spentLines(options.spent?.get(id)),
       request: request && {
         ...request,
         messages: request.messages.map(({ role, content }) => ({ role, content: placeOf(content) })),
       },
-      commands: again?.commands(row) ?? [],
+      commands: options.again?.commands(row) ?? [],
     };
   }
   return { strings, rows: documents };

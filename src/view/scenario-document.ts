@@ -32,15 +32,13 @@ const WRITTEN_BY = { hint: 'awb infer --scenarios writes it', command: 'awb infe
 export async function scenarioPage(run: ReadRun, page: Page, mostBytes: number, stop?: AbortSignal) {
   const lines = await readScenarioLines(run.source, stop);
   const rows = scenarioRows();
-  const room = roomFor<ScenarioSample>(mostBytes);
-  for (const row of run.rows) {
+  const samples = run.rows.map((row) => {
     const fields = present(lines.get(row.key));
     rows.take(row, fields);
-    room.add(scenarioSample(row, fields, lines));
-  }
-  const leftOut = room.leftOut();
-  const samples = { samples: room.taken, leftOut };
-  return { page: withScenarios(page, present(rows.figures()), meanIn(run.card), samples), leftOut };
+    return scenarioSample(row, fields, lines);
+  });
+  const fitted = fitting(samples, mostBytes);
+  return { page: withScenarios(page, present(rows.figures()), meanIn(run.card), fitted), leftOut: fitted.leftOut };
 }
 
 /** A sample that opens on a click. */
@@ -49,12 +47,6 @@ interface ScenarioSample {
   /** Whether all was followed, and nothing leaked. */
   readonly isFine: boolean;
   readonly fold: PageFold;
-}
-
-interface Samples {
-  readonly samples: readonly ScenarioSample[];
-  /** How many there is no room for. */
-  readonly leftOut: number;
 }
 
 const MEASURES = [
@@ -69,8 +61,15 @@ const MEASURES = [
 ] as const;
 const INTERVALS = 'In percent, with 95 % intervals clustered by trajectory.';
 
+type Fitting<T> = Readonly<{ taken: readonly T[]; leftOut: number }>;
+
 /** The page with figures and samples. @param mean what the mean over the domains is called */
-export function withScenarios(page: Page, figures: ScenarioFigures, mean: string, { samples, leftOut }: Samples): Page {
+export function withScenarios(
+  page: Page,
+  figures: ScenarioFigures,
+  mean: string,
+  { taken, leftOut }: Fitting<ScenarioSample>,
+): Page {
   const { overall, domains } = figures;
   const failed = Object.entries(overall.failures).map(([failure, rows]) => `${failure} ${count(rows)}`);
   const of = `${plural(overall.trajectories, 'trajectory', 'trajectories')}, ${plural(Object.keys(domains).length, 'domain')}`;
@@ -107,7 +106,7 @@ export function withScenarios(page: Page, figures: ScenarioFigures, mean: string
         note: 'What was not followed, or leaked, comes first.',
         notes: leftOutNote(leftOut),
         folds: Array.from(
-          groupBy(samples, ({ scenario }) => scenario),
+          groupBy(taken, ({ scenario }) => scenario),
           ([scenario, own]) => scenarioFold(scenario, own),
         ),
       },
@@ -127,19 +126,14 @@ function scenarioFold(title: string, samples: readonly ScenarioSample[]): PageFo
   return { title, about: [`${plural(samples.length, 'row')}, ${note}`], blocks: [{ folds }] };
 }
 
-/** Takes what there is room for. */
-function roomFor<T>(mostBytes: number) {
-  const taken: T[] = [];
-  let [bytes, leftOut] = [0, 0];
-  return {
-    taken,
-    leftOut: () => leftOut,
-    add(item: T) {
-      bytes += JSON.stringify(item).length;
-      if (bytes <= mostBytes) taken.push(item);
-      else leftOut++;
-    },
-  };
+/** As many of them as there is room for. */
+function fitting<T>(items: readonly T[], mostBytes: number): Fitting<T> {
+  let bytes = 0;
+  const taken = items.filter((item) => {
+    bytes += JSON.stringify(item).length;
+    return bytes <= mostBytes;
+  });
+  return { taken, leftOut: items.length - taken.length };
 }
 
 /** Every line by the key of its record: samples, the steps before them, and twins. */
@@ -242,12 +236,13 @@ function textIn(fields: JsonObject, name: string): string | undefined {
  */
 export async function episodesPage(path: string, mostBytes: number, stop?: AbortSignal): Promise<Page> {
   const manifest = await readManifest(manifestBeside(path));
-  const room = roomFor<PageFold>(mostBytes);
+  const all: PageFold[] = [];
   let made: JsonObject = {};
   for await (const { fields } of objectsIn({ path, hint: 'awb simulate writes it', command: 'awb simulate' }, stop)) {
     made = asObject(fields.awb);
-    room.add(episodeFold(fields, made));
+    all.push(episodeFold(fields, made));
   }
+  const { taken, leftOut } = fitting(all, mostBytes);
   const facts: [string, string | undefined][] = [
     ['world model', textIn(made, 'world_model')],
     ['agent', textIn(made, 'agent')],
@@ -262,8 +257,8 @@ export async function episodesPage(path: string, mostBytes: number, stop?: Abort
       {
         title: 'Episodes',
         note: 'What an agent did in a world that the model simulates, turn by turn, and how that ended. Nobody has checked whether a task was done.',
-        notes: leftOutNote(room.leftOut()),
-        folds: room.taken,
+        notes: leftOutNote(leftOut),
+        folds: taken,
       },
     ],
   };

@@ -18,12 +18,6 @@ import {
   type TransferProgress,
 } from './client.js';
 
-/** A file of a repository and its place on this machine. */
-interface WantedFile {
-  readonly file: RepositoryFile;
-  readonly target: string;
-}
-
 /**
  * What `work` comes to while no other awb downloads into the folder, which is made where it is missing: two that wrote into one part would
  * spoil it. Throws a UserError (73) where one does.
@@ -46,7 +40,7 @@ export async function withFolder<T>({ name }: Repository, folder: string, work: 
  */
 export async function bring(
   repository: Repository,
-  wanted: readonly WantedFile[],
+  wanted: readonly { readonly file: RepositoryFile; readonly target: string }[],
   onProgress: HubOptions['onProgress'],
 ): Promise<ReadonlyMap<string, string>> {
   const totalBytes = bytesOf(wanted.map(({ file }) => file));

@@ -1,7 +1,7 @@
 // The runs in the folders that are to be merged: what their manifests come to in one, and their journals as one.
 
 import { hash } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
+import { readdir, realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { countsIn } from '../../core/costs.js';
 import {
@@ -55,12 +55,14 @@ const KINDS: readonly Manifest['kind'][] = ['infer', 'judge', 'likelihood'];
 export async function findParts(folders: readonly string[], output: string, io: Io) {
   const runs = new Map<string, Part[]>();
   const notes: string[] = [];
-  const seen = new Set([output]);
+  const seen = new Set([await realPathOf(output)]);
   for (const folder of folders) {
     const dir = resolve(io.cwd, folder);
     const shown = shownPath(dir, io);
-    if (seen.has(dir)) throw new UserError(`${shown} is named twice, or is the --output-dir, too; name another folder`);
-    seen.add(dir);
+    const real = await realPathOf(dir);
+    if (seen.has(real))
+      throw new UserError(`${shown} is named twice, or is the --output-dir, too; name another folder`);
+    seen.add(real);
     const names = await namesIn(dir, shown);
     if (names.length === 0) notes.push(`${shown} holds no run (yet)`);
     for (const name of names) {
@@ -97,6 +99,9 @@ export async function ownRun(dir: string, name: string, io: Io): Promise<Part[]>
   }
   return own?.isBegun ? [own] : [];
 }
+
+/** The same path by all its names, as far as it is there. */
+const realPathOf = (path: string) => realpath(path).catch(() => path);
 
 async function partIn(dir: string, run: string, name: string, isOwn: boolean): Promise<Part | undefined> {
   const { manifestPath, journalPath: path } = pathsOf({ dir, name: run });
@@ -265,9 +270,9 @@ export async function joinJournals(
       if (found.row === before.row) alike++;
       else if (!found.isDone || !before.isDone) mended++;
       else {
-        const where = `${before.part.name} and in ${part.name}`;
+        const remedy = before.part.isOwn ? 'merge into a new --output-dir' : 'leave one of the two out';
         throw badData(
-          `the row ${found.id} has different records in ${where}; nothing was merged: leave one of the two out`,
+          `the row ${found.id} has different records in ${before.part.name} and in ${part.name}; nothing was merged into this run: ${remedy}`,
         );
       }
     }

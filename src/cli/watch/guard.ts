@@ -2,7 +2,9 @@
 
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { once } from 'node:events';
+import { closeSync, existsSync, fstatSync, openSync, readdirSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
 
 /** Its only argument. */
 export interface GuardTask {
@@ -27,6 +29,7 @@ export interface GuardReport {
 
 /** A log that is longer takes the place of the one before it (`LOG.1`), so that both together stay below twice this. */
 const MOST_LOG_BYTES = 5_000_000;
+const LAST_WORDS_MS = 1_000;
 /** A command that starts processes faster than they can be ended is given up. */
 const MOST_ROUNDS = 50;
 /** Stands in the environment of all that the command starts, in its group or not. */
@@ -36,7 +39,7 @@ const MARK = { AWB_GUARDED: randomUUID() };
 const { words, graceMs, input, output, log } = JSON.parse(process.argv[2] ?? '{}') as GuardTask;
 const [file = '', ...args] = words;
 let logFile = openSync(log, 'a');
-let logged = 0;
+let logged = fstatSync(logFile).size;
 // In a group of its own: a Ctrl-C at the terminal reaches the watch alone, and the whole group can be ended.
 const child = spawn(file, args, {
   detached: true,
@@ -50,9 +53,9 @@ const child = spawn(file, args, {
 for (const stream of [child.stdout, child.stderr]) stream?.on('data', writeLog);
 child.once('error', ({ message }) => report({ code: null, signal: null, fault: message }));
 child.once('exit', (code, signal) => {
-  // What it has left running belongs to it. Its last words are still on their way.
+  // What it has left running belongs to it. Its last words are still on their way, and what got away may hold the pipes for ever.
   kill();
-  child.once('close', () => report({ code, signal }));
+  Promise.race([once(child, 'close'), wait(LAST_WORDS_MS)]).then(() => report({ code, signal }));
 });
 process.stdout.on('error', () => {});
 // The end of the stream is the end of the watch, or its wish.
@@ -64,7 +67,7 @@ process.stdin.resume().once('end', () => {
 function report(said: GuardReport): void {
   process.stdout.write(`${JSON.stringify(said)}\n`);
   // Nothing else keeps this process.
-  process.stdin.destroy();
+  for (const stream of [process.stdin, child.stdout, child.stderr]) stream?.destroy();
 }
 
 /** A full disk costs the log, and not the command. */
@@ -72,10 +75,11 @@ function writeLog(piece: Uint8Array): void {
   try {
     logged += writeSync(logFile, piece);
     if (logged < MOST_LOG_BYTES) return;
-    closeSync(logFile);
     renameSync(log, `${log}.1`);
+    const before = logFile;
     logFile = openSync(log, 'a');
     logged = 0;
+    closeSync(before);
   } catch {
     // The next piece may fit.
   }

@@ -1,9 +1,11 @@
 // The processes of a watch: the words of commands and their environment, commands that die with the watch, and a checkpoint's server.
 
 import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +13,6 @@ import { UserError } from '../../core/errors.js';
 import { isObject, parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
 import type { Io } from '../../core/types.js';
-import { bytesAt, sizeOf } from '../../disk/files.js';
 import type { WatchSettings } from './checkpoints.js';
 import type { GuardReport, GuardTask } from './guard.js';
 
@@ -63,14 +64,12 @@ export function envFor(env: Io['env'], keys: readonly string[]): Io['env'] {
 }
 
 const TAIL_LINES = 5;
-const TAIL_BYTES = 4_000;
+const TAIL_CHARACTERS = 4_000;
 
 /** The last lines of a log, as the end of a sentence. */
 export async function tailOf(log: string): Promise<string> {
-  const size = (await sizeOf(log)) ?? 0;
-  const length = Math.min(size, TAIL_BYTES);
-  const text = length === 0 ? '' : bytesAt({ path: log, offset: size - length, length }).toString();
-  const lines = text.trim().split('\n').slice(-TAIL_LINES);
+  const text = await readFile(log, 'utf8').catch(() => '');
+  const lines = text.slice(-TAIL_CHARACTERS).trim().split('\n').slice(-TAIL_LINES);
   const said = oneLine(lines.join(' | '), 300);
   return said === '' ? '' : `; it last said: ${said}`;
 }
@@ -187,14 +186,15 @@ async function modelsIn(response: Response): Promise<readonly string[] | undefin
   return models.flatMap((model) => (isObject(model) && typeof model.id === 'string' ? model.id : []));
 }
 
+/** Below the ports that systems hand out: one of those could be taken while a server loads its model. */
+const [FIRST_PORT, LAST_PORT] = [10_000, 30_000];
+
 /** @throws NotEvaluated where another process has the port: that server would be asked in place of ours */
-async function portFor(given = 0): Promise<number> {
-  const server = createServer().listen(given, '127.0.0.1');
+async function portFor(port = randomInt(FIRST_PORT, LAST_PORT)): Promise<number> {
+  const server = createServer().listen(port, '127.0.0.1');
   await once(server, 'listening').catch(() => {
-    throw new NotEvaluated(`port ${given} is taken by another process`);
+    throw new NotEvaluated(`port ${port} is taken by another process`);
   });
-  // What listens at a port has such an address.
-  const { port } = server.address() as AddressInfo;
   server.close();
   return port;
 }

@@ -98,6 +98,8 @@ async function runCommand(name: string, operand: string, session: Session, io: I
     if (command === undefined) {
       throw new UserError(`there is no command /${name}; /help lists them (a space in front makes it an action)`);
     }
+    // `/undo 3` goes back by one turn alone.
+    if (command.operand === undefined && operand !== '') throw new UserError(`/${name} takes nothing behind it`);
     const text = await command.run(session, operand, io);
     if (text !== undefined) session.screen.show({ type: 'command', command: name, text });
     return undefined;
@@ -188,7 +190,7 @@ const HELP_INDENT = 23;
 function helpText(): string {
   return [
     'Anything else is an action. A line with a space in front is one in any case.',
-    'JSON goes on until its brackets are closed; ``` opens and closes several lines.',
+    '``` opens and closes an action of several lines.',
     ...Object.entries(COMMANDS).map(([name, { operand = '', help }]) => {
       return `${`  /${name} ${operand}`.padEnd(HELP_INDENT)}${help}`;
     }),

@@ -36,13 +36,8 @@ interface Row {
 }
 
 /** The truth and one prediction or two, line by line. Hues and signs say what is missing and what is invented. */
-export function Difference({
-  truth,
-  predictions,
-}: {
-  readonly truth: string;
-  readonly predictions: readonly Prediction[];
-}) {
+export function Difference(props: { readonly truth: string; readonly predictions: readonly Prediction[] }) {
+  const { truth, predictions } = props;
   const there = predictions.filter(({ text }) => text !== undefined);
   const texts = there.flatMap(({ text }) => text ?? []);
   // Texts are all that a table is made of.

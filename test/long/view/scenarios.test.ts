@@ -49,7 +49,7 @@ function pageWith(samples: readonly ReturnType<typeof sampleOf>[], scenario = 'p
   const scenarios = { [scenario]: { ...part, domains: {} } };
   const figures = { schema: 'awb.scenarios/1' as const, overall: part, domains, scenarios };
   return withScenarios({ ...judged.page, warnings: ['INCOMPLETE: half of it.'] }, figures, 'macro of 1', {
-    samples,
+    taken: samples,
     leftOut,
   });
 }

@@ -168,13 +168,8 @@ export function toggleScreen(route: Route): void {
   set(route, { screen: route.query.get('screen') ? undefined : '1' });
 }
 
-function Comparison({
-  route,
-  list,
-  selected,
-  truth,
-  sides,
-}: Props & { readonly truth: string; readonly sides: Sides }) {
+function Comparison(props: Props & { readonly truth: string; readonly sides: Sides }) {
+  const { route, list, selected, truth, sides } = props;
   const [own, other] = sides;
   const shown = route.query.get('shown') ?? '';
   const chosen = other === undefined || shown === '' ? [own] : shown === 'both' ? [other, own] : [other];
