@@ -10,7 +10,7 @@ import { COMMANDS, main } from '../src/cli.js';
 import { EXIT, UserError } from '../src/core/errors.js';
 import type { Io } from '../src/core/types.js';
 import { COMMON, type CommandEntry, type CommandSpec, defineCommand } from '../src/settings/command.js';
-import { holdMessage } from './support/messages.js';
+import { holdMessage, holdText } from './support/messages.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
@@ -75,7 +75,7 @@ function doing(run: CommandSpec['run']): { readonly command: CommandSpec } {
 describe('commands of two words', () => {
   const commands: CommandEntry[] = [
     { name: 'paint', summary: 'paint rows', load: () => Promise.reject(new Error('loaded')) },
-    { name: 'row add', summary: 'add a row', load: async () => ({ command: paint }) },
+    { name: 'row add', summary: 'add a row', of: 'rows', load: async () => ({ command: paint }) },
     { name: 'row drop', summary: 'drop a row', load: () => Promise.reject(new Error('loaded')) },
   ];
 
@@ -96,8 +96,8 @@ describe('commands of two words', () => {
     expect([exitCode, stderr]).toEqual([EXIT.usage, expect.stringMatching(/^ {2}row add +add a row$/m)]);
   });
 
-  test('awb --help lists them by both words, awb row --help those that begin so', async () => {
-    expect((await runMain(['--help'], { commands })).stdout).toMatch(/^ {2}row drop +drop a row$/m);
+  test('awb --help lists them on one line, awb row --help one by one', async () => {
+    expect((await runMain(['--help'], { commands })).stdout).toMatch(/^ {2}row +add, drop: rows$/m);
     const { exitCode, stdout } = await runMain(['row', '--help'], { commands });
     expect([exitCode, stdout]).toEqual([EXIT.done, expect.stringMatching(/^ {2}row add +add a row$/m)]);
     expect(stdout).not.toContain('paint');
@@ -142,7 +142,7 @@ describe('help', () => {
       const { exitCode, stdout } = await runMain(argv);
       expect(exitCode).toBe(EXIT.done);
       expect([...stdout.matchAll(/^(\w+):$/gm)].map((match) => match[1])).toEqual(
-        expect.arrayContaining(['Rows', 'Model', 'Sampling', 'Common', 'Examples']),
+        expect.arrayContaining(['Rows', 'Model', 'Sampling', 'Options', 'Examples']),
       );
       expect(stdout).toMatch(/--row <N> +which row \(required\)/);
       expect(stdout).toMatch(/--temperature <X\|default> +how warm \(default: 0\.6\)/);
@@ -156,41 +156,42 @@ describe('help', () => {
 });
 
 describe("every command's help", () => {
-  test.each(COMMANDS.map(({ name }) => name))('awb %s --help fits 80 columns', async (name) => {
-    let stdout = '';
-    const write = (text: string) => {
-      stdout += text;
-    };
-    const sink = { isTTY: false, columns: 80, write };
-    const stderr = { isTTY: false, columns: 80, write() {} };
-    const io: Io = {
-      stdout: sink,
-      stderr,
-      env: {},
-      cwd: '/',
-      stop: new AbortController().signal,
-      setLastWords() {},
-      stdinClosed: () => new Promise<undefined>(() => {}),
-    };
-    expect(await main([...name.split(' '), '--help'], io)).toBe(EXIT.done);
-    expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
-    expect(stdout).toMatch(/^Examples:$/m);
+  async function helpOf(name: string, ...more: string[]): Promise<string> {
+    const { exitCode, stdout } = await runMain([...name.split(' ').filter(Boolean), '--help', ...more], {
+      commands: [...COMMANDS],
+    });
+    expect([exitCode, stdout.split('\n').filter((line) => line.length > 80)]).toEqual([EXIT.done, []]);
+    return stdout;
+  }
+
+  test.each(COMMANDS.map(({ name }) => name))('awb %s --help fits 80 columns and 60 lines', async (name) => {
+    const help = await helpOf(name);
+    expect(help).toMatch(/^Examples:$/m);
+    expect(help.split('\n').length).toBeLessThanOrEqual(61);
+    await helpOf(name, 'all');
+  });
+
+  test('awb --help shows the three steps and every command in 55 lines, and all of it is held in a file', async () => {
+    const program = await helpOf('');
+    expect(program.split('\n').length).toBeLessThanOrEqual(56);
+    for (const word of new Set(COMMANDS.map(({ name }) => name.split(' ')[0]))) {
+      expect(program).toMatch(new RegExp(`^ {2}${word} {2,}\\S`, 'm'));
+    }
+    const commands = await Promise.all(COMMANDS.map(({ name }) => helpOf(name)));
+    await holdText('help', [program, ...commands].join(`${'-'.repeat(80)}\n`));
   });
 });
 
 describe('a command with daily options', () => {
   const command: CommandSpec = { ...(paint as CommandSpec), daily: 'order' };
 
-  test('shows them, the required and the common ones in its help, and says how to see the others', async () => {
+  test('shows them and the required ones in its help, and says how to see the others', async () => {
     const { stdout } = await runMain(['paint', '--help'], { command });
     const shown = [...stdout.matchAll(/^ {2}(?:-\w, )?--([a-z-]+)/gm)].map((match) => match[1]);
-    expect(shown).toEqual([
-      'row',
-      'order',
-      ...Object.keys(COMMON).map((name) => name.replace('color', 'no-color')),
-      'help',
-    ]);
-    expect(stdout).toContain('awb paint --help all shows 7 further flags.');
+    expect(shown).toEqual(['row', 'order']);
+    expect(stdout).toContain(
+      'awb paint --help all explains all 15 flags, among them those of every\ncommand: --config, ',
+    );
   });
 
   test.each([[['paint', '--help', 'all']], [['paint', '-h', 'all']], [['help', 'paint', 'all']]])(
@@ -198,7 +199,7 @@ describe('a command with daily options', () => {
     async (argv) => {
       const { stdout } = await runMain(argv, { command });
       for (const name of Object.keys(command.options)) expect(stdout).toMatch(new RegExp(`--(no-)?${name}\\b`));
-      expect(stdout).not.toContain('further flags');
+      expect(stdout).not.toContain('explains all');
     },
   );
 

@@ -82,7 +82,7 @@ export const command = defineCommand({
     'awb calibrate … --html judge.html': 'a page with dose curves',
   },
   daily:
-    'data-dir output-dir domains fresh max-calls damages canaries judge-base-url judge-model judge-api-key rubrics local concurrency dry-run budget-usd batch-dir db html min-ceiling max-noise max-blind max-gullible',
+    'data-dir output-dir max-calls judge-base-url judge-model judge-api-key rubrics dry-run budget-usd db html min-ceiling max-noise max-blind max-gullible',
   options: OPTIONS,
   alsoNeeds: (settings) => {
     if (namesTarget(settings)) return [];

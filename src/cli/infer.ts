@@ -44,7 +44,7 @@ export const command = defineCommand({
     'awb infer … --scenarios standard': 'what the model makes of instructions; no judge needed',
   },
   daily:
-    'output-dir domains sample shard label fresh model-base-url model-name model-api-key baseline rollout scenarios repeats local preset max-tokens temperature concurrency dry-run budget-usd batch-dir',
+    'data-dir output-dir domains sample label fresh model-base-url model-name model-api-key rollout scenarios max-tokens temperature dry-run budget-usd batch-dir',
   options: OPTIONS,
   alsoNeeds: (settings) => {
     if (settings.baseline !== undefined || settings.listScenarios || namesTarget(settings)) return [];

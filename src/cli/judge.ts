@@ -39,7 +39,7 @@ export const command = defineCommand({
     'awb judge … --mode decision': 'how often an agent, named in place of the judge, does what it would',
   },
   daily:
-    'output-dir label fresh mode reference judge-base-url judge-model judge-api-key rubrics verdicts judge-repeats recheck local concurrency dry-run budget-usd batch-dir',
+    'output-dir fresh mode judge-base-url judge-model judge-api-key rubrics judge-repeats recheck dry-run budget-usd batch-dir',
   options: JUDGE_OPTIONS,
   operands: ['predictions'],
   alsoNeeds: (settings) => {

@@ -36,7 +36,7 @@ export const command = defineCommand({
       'an environment for agents elsewhere (OpenEnv; with --mcp MCP, too)',
   },
   daily:
-    'domain task state tasks from data-dir model-base-url model-name model-api-key local context max-tokens temperature seed agent-base-url agent-model agent-api-key episodes steps output-dir dry-run budget-usd listen mcp record',
+    'domain task tasks from data-dir model-base-url model-name model-api-key local agent-base-url agent-model agent-api-key episodes steps output-dir dry-run budget-usd listen mcp',
   options: { ...SIMULATION_OPTIONS, ...EPISODE_OPTIONS, ...ENVIRONMENT_OPTIONS },
   alsoNeeds: (settings) => [
     ...(namesTarget(settings) ? [] : (['model-base-url', 'model-name'] as const)),

@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import type { Command } from 'commander';
 import { nearest } from '../core/edits.js';
 import { EXIT, type ExitCode, messageOf, present, UserError } from '../core/errors.js';
+import { groupBy } from '../core/groups.js';
 import { oneLine } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import {
@@ -18,10 +19,14 @@ import {
   toolVersion,
 } from './command.js';
 
-/** What `awb --help` says first. */
-const DESCRIPTION = 'The evaluation harness for language world models: infer, judge and score AgentWorldBench.';
-/** What it says last. */
-const FURTHER_HELP = "\nawb <command> --help shows a command's daily flags and examples, --help all every flag.";
+const DESCRIPTION = `The evaluation harness for language world models, on AgentWorldBench.
+
+Three steps:
+  awb infer --model-base-url http://localhost:8000/v1 --model-name MODEL \\
+    --output-dir results/step-100
+  awb judge results/step-100 --judge-base-url URL --judge-model JUDGE
+  awb score results/step-100`;
+const FURTHER_HELP = "awb COMMAND --help shows a command's flags and examples, --help all every flag.";
 
 /**
  * Reads a command line, or answers it where it asks for help or the version: then there is only an exit code.
@@ -48,8 +53,8 @@ export async function readCommandLine(
   }
   const isAsked = flags.has('help');
   if (command !== undefined && !isAsked) return { name, command, flags };
-  const program = await helpOf(shown, io);
-  const subcommand = program.commands.find((each) => each.name() === entry?.name);
+  const program = await helpOf(entry === undefined ? shown : [entry], io, owner);
+  const [subcommand] = program.commands;
   if (command !== undefined && subcommand !== undefined) {
     addOptions(subcommand, command, wantsAll(argv));
     subcommand.outputHelp();
@@ -130,10 +135,11 @@ function longer(name: string, flags: readonly string[]): string | undefined {
   return found.sort((a, b) => a.length - b.length)[0];
 }
 
-/** The program with commands as commander shows them; it is loaded where help is wanted alone. */
-async function helpOf(group: readonly CommandEntry[], io: Io): Promise<Command> {
+/** The program with commands as commander shows them; commander is loaded only for help. */
+async function helpOf(group: readonly CommandEntry[], io: Io, owner: string): Promise<Command> {
   const { Command } = await import('commander');
   const width = () => Math.min(80, io.stdout.columns);
+  const isAll = owner === 'awb' && group.length > 1;
   const program = new Command('awb')
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
@@ -141,26 +147,25 @@ async function helpOf(group: readonly CommandEntry[], io: Io): Promise<Command> 
       getOutHelpWidth: width,
       getErrHelpWidth: width,
     })
-    .helpOption('-h, --help', 'show this help')
-    .description(DESCRIPTION)
-    .version(toolVersion(), '-V, --version', 'show the version')
+    .helpOption(false)
+    .usage(`${owner.slice('awb '.length)} COMMAND [options]`.trim())
+    .description(isAll ? DESCRIPTION : '')
     .helpCommand(false)
-    .addHelpText('after', FURTHER_HELP);
-  for (const { name, summary } of group) {
-    program.addCommand(new Command(name).copyInheritedSettings(program).summary(summary));
+    .addHelpText('after', `\n${FURTHER_HELP}`);
+  for (const [name, [entry, ...others]] of groupBy(group, ({ name }) => (isAll ? present(name.split(' ')[0]) : name))) {
+    const verbs = [entry, ...others].map((each) => each.name.slice(name.length + 1)).join(', ');
+    const summary = name === entry.name ? entry.summary : `${verbs}: ${entry.of}`;
+    const command = new Command(name).copyInheritedSettings(program).summary(summary);
+    program.addCommand(isAll && entry.group !== undefined ? command.helpGroup(`${entry.group}:`) : command);
   }
   return program;
 }
 
 function addOptions(subcommand: Command, command: CommandSpec, all: boolean): void {
   subcommand.description(command.description);
-  subcommand.addHelpOption(
-    subcommand.createOption('-h, --help', 'show this help; --help all shows every flag').helpGroup('Common:'),
-  );
   for (const name of command.operands ?? []) {
     subcommand.argument(command.options[name]?.kind === 'list' ? `[${name}...]` : `[${name}]`);
   }
-  let hidden = 0;
   for (const [name, spec] of Object.entries(command.options)) {
     const short = spec.short === undefined ? '' : `-${spec.short}, `;
     const isHidden = !all && !isDaily(name, spec, command);
@@ -169,13 +174,9 @@ function addOptions(subcommand: Command, command: CommandSpec, all: boolean): vo
       .helpGroup(`${spec.group ?? 'Options'}:`);
     // Groups stand in the order of all their options.
     subcommand.addOption(option.hideHelp(isHidden));
-    if (isHidden) hidden++;
   }
-  subcommand.addHelpText('after', closingWords(subcommand.name(), command, hidden));
+  subcommand.addHelpText('after', closingWords(subcommand.name(), command, all));
 }
-
-const SETTINGS_NOTE = `Settings come from flags, then AWB_<FLAG> in the environment
-(--output-dir is AWB_OUTPUT_DIR), then --config FILE, then defaults.`;
 
 const VALUE_NAMES = {
   text: 'TEXT',
@@ -209,17 +210,22 @@ function sentenceOf(option: OptionSpec): string {
 
 /** Whether the short --help of the command shows the option. */
 function isDaily(name: string, option: OptionSpec, { daily }: CommandSpec): boolean {
-  return option.required === true || daily === undefined || name in COMMON || daily.split(' ').includes(name);
+  return option.required === true || (!(name in COMMON) && (daily === undefined || daily.split(' ').includes(name)));
 }
 
-/**
- * What stands below the options of a command.
- * @param hidden how many options are not shown
- */
-function closingWords(name: string, { examples }: CommandSpec, hidden: number): string {
-  const shown = Object.entries(examples).map(([line, does]) => `  ${does}:\n${indented(indented(line))}`);
-  const more = hidden === 0 ? [] : [`awb ${name} --help all shows ${hidden} further flags.`, ''];
-  return ['', ...(shown.length > 0 ? ['Examples:', ...shown, ''] : []), ...more, SETTINGS_NOTE].join('\n');
+/** Examples in the short --help. */
+const SHORT_EXAMPLES = 4;
+
+function closingWords(name: string, { examples, options }: CommandSpec, all: boolean): string {
+  const shown = Object.entries(examples).slice(0, all ? undefined : SHORT_EXAMPLES);
+  const lines = shown.map(([line, does]) => `  ${does}:\n${indented(indented(line))}`);
+  const more = `awb ${name} --help all explains all ${Object.keys(options).length} flags, among them those of every
+command: ${Object.entries(COMMON)
+    .map(([name, option]) => flagOf(name, option).replace(/ .*/, ''))
+    .join(', ')}.`;
+  const sources = `Settings come from flags, then AWB_<FLAG> in the environment (--output-dir is
+AWB_OUTPUT_DIR), then --config FILE, then defaults.`;
+  return ['', ...(lines.length > 0 ? ['Examples:', ...lines, ''] : []), ...(all ? [] : [more]), sources].join('\n');
 }
 
 /** Indents each line by two columns. */

@@ -89,6 +89,10 @@ export interface CommandEntry {
   /** One word, or two of which several commands share the first: `data fetch`. */
   readonly name: string;
   readonly summary: string;
+  /** The heading of `awb --help` under which it stands. */
+  readonly group?: string;
+  /** What all commands of the same first word are about; the first of them says it. */
+  readonly of?: string;
   load(): Promise<{ readonly command: CommandSpec }>;
 }
 
