@@ -27,6 +27,7 @@ const runsCommands = () => import('./cli/runs.js');
 // biome-ignore format: a table, a line a command
 export const COMMANDS: readonly CommandEntry[] = [
   { group: 'Start', name: 'quickstart', load: () => import('./cli/quickstart.js'), summary: 'run everything on recorded rows: no key, no network, no GPU' },
+  { group: 'Start', name: 'init', load: () => import('./cli/init.js'), summary: 'write a commented configuration and gate policy' },
   { group: 'Start', name: 'data fetch', load: one(dataCommands, 'fetch'), summary: 'download the benchmark from the Hugging Face Hub, resumable', of: "the benchmark's rows" },
   { group: 'Start', name: 'data check', load: one(dataCommands, 'check'), summary: 'compare a copy of the benchmark with its release' },
   { group: 'Start', name: 'data stats', load: one(dataCommands, 'stats'), summary: 'count rows, turns and tokens by domain' },

@@ -70,7 +70,7 @@ const BUNDLED_FOLDER = fileURLToPath(new URL(`../../rubrics/${BUNDLED_PACK}`, im
 /** What a pack names is sent to a judge, so it must not reach for files outside its folder. */
 const file = z.string().regex(/^(?!\.+$)[^/\\]+$/, `has to name a file beside ${PACK_FILE}`);
 
-const PACK = mapping('a rubric pack', {
+export const PACK = mapping('a rubric pack', {
   name: z.string().regex(/^\w[\w.-]*$/, 'has to be a word of letters, digits, dots, dashes and underscores'),
   version: z.string(),
   common: file.optional(),

@@ -103,7 +103,7 @@ export const SCORE = z.strictObject({
 
 /** What the document of a run on scenarios has beside its figures. */
 const { run, db, below_min_coverage } = SCORE.shape;
-const ON_SCENARIOS = z.strictObject({ run, db, below_min_coverage, ...COUNTS.shape, costs: COSTS });
+export const ON_SCENARIOS = z.strictObject({ run, db, below_min_coverage, ...COUNTS.shape, costs: COSTS });
 
 /** The document of `--json`. A run on scenarios has one of its own form. */
 export function scoreDocument({ run, card, rollout, trust, short, ...scored }: ScoredRun) {

@@ -15,7 +15,7 @@ const MEMBERS = z.record(z.string(), z.unknown());
 const COUNTS = z.record(z.string(), COUNT);
 
 /** Tokens of each kind, as far as servers counted them. */
-const USAGE = z.partialRecord(
+export const USAGE = z.partialRecord(
   z.enum(['promptTokens', 'cachedTokens', 'writtenTokens', 'completionTokens', 'reasoningTokens']),
   // Servers have reported more than can be counted.
   z.number(),
@@ -41,7 +41,7 @@ const DOMAIN_COST = z.object({
 });
 
 /** What a run has come to: predictions under `infer`, and under `judge` judgements, of which one prediction may have several. */
-const RUN_COUNTS = z.object({
+export const RUN_COUNTS = z.object({
   chosen: COUNT,
   ok: COUNT,
   failed: COUNT,
@@ -53,7 +53,7 @@ const RUN_COUNTS = z.object({
 });
 
 /** Under `awaiting`, results of batch files have still to come. */
-const STATE = z.enum(['running', 'complete', 'incomplete', 'interrupted', 'stopped', 'awaiting']);
+export const STATE = z.enum(['running', 'complete', 'incomplete', 'interrupted', 'stopped', 'awaiting']);
 
 /** An assembled file, its size, a fingerprint of the form it was written in, and SHA-256 hex of its bytes. */
 const OUTPUT = z.object({ file: z.string(), bytes: COUNT, form: z.string(), sha256: z.string().optional() });

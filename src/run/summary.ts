@@ -40,7 +40,8 @@ export function stageDocument({ manifest, ...result }: StageResult, settings: Bu
   const { kind, state, output, label, meta, fingerprint, chosen, counts, tokens, servedModels, notices } = manifest;
   const { batch } = result;
   return {
-    schema: `awb.${kind}/1`,
+    // What a calibration and scenarios measured has the plain name.
+    schema: `awb.${kind === 'calibrate' || kind === 'scenarios' ? `${kind}-run` : kind}/1`,
     exit_code: result.exitCode,
     state,
     stop_reason: result.stopReason,

@@ -279,3 +279,8 @@ const VERSION = String(JSON.parse(readFileSync(new URL('../../package.json', imp
 export function toolVersion(): string {
   return VERSION;
 }
+
+/** The address of a file of schemas/ in this release. */
+export function schemaUrl(name: string): string {
+  return `https://raw.githubusercontent.com/agentworldbench/agentworldbench/v${VERSION}/schemas/${name}.json`;
+}

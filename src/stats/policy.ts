@@ -176,7 +176,7 @@ const looks = z
   .max(MOST_LOOKS, LOOKS)
   .refine((list) => list.every((one, index) => one > (list[index - 1] ?? 0)), LOOKS);
 
-function policyForm(domains: readonly Domain[]) {
+export function policyForm(domains: readonly Domain[]) {
   const shares = named(targetsOf(domains), number(0, 1));
   return mapping('the policy', {
     /** Two-sided level of the intervals; with `looks` over all of them together. */

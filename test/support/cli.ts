@@ -5,6 +5,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
+import { DOCUMENTS } from '../../src/cli/schemas.js';
 import { COMMANDS, main } from '../../src/cli.js';
 import type { Io } from '../../src/core/types.js';
 
@@ -59,7 +60,18 @@ export async function awb(
     ...(options.input === undefined ? {} : { input: () => Readable.from([Buffer.from(options.input ?? '')]) }),
   };
   const code = await main(options.asTyped ? args : await overridden(args), io);
+  requireSchema(stdout);
   return { code, stdout, stderr };
+}
+
+/** Whatever document any test has a command print is held to its schema. */
+function requireSchema(stdout: string): void {
+  const name = /^\{\s*"schema":\s*"(awb\.[^"]+)"/.exec(stdout)?.[1];
+  if (name === undefined) return;
+  const form = DOCUMENTS[name];
+  if (form === undefined) throw new Error(`${name} has no schema in src/cli/schemas.ts`);
+  const issues = form.safeParse(JSON.parse(stdout)).error?.issues;
+  if (issues !== undefined) throw new Error(`${name} is not as its schema says: ${JSON.stringify(issues.slice(0, 3))}`);
 }
 
 /** The arguments without the values of options of one value that others behind them override. */

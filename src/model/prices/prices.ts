@@ -162,8 +162,8 @@ const MOST_PRICE = 100_000;
 const MOST_CALL = 100;
 
 function amount(name: string, most: number) {
-  const isAmount = (value: unknown) => typeof value === 'number' && value >= 0 && value <= most;
-  return z.custom<number>(isAmount, `${name} has to be a number from 0 to ${most}`);
+  const fault = `${name} has to be a number from 0 to ${most}`;
+  return z.number(fault).min(0, fault).max(most, fault);
 }
 
 const MODEL = mapping('the price of a model', {
@@ -173,7 +173,7 @@ const MODEL = mapping('the price of a model', {
   output: amount('output', MOST_PRICE),
   call: amount('call', MOST_CALL).optional(),
 });
-const FILE = mapping('a price file', {
+export const PRICE_FILE = mapping('a price file', {
   currency: z.literal('USD', 'prices are in US dollars: currency: USD').optional(),
   unit: oneOf('unit', keysOf(UNITS)).default('million-tokens'),
   models: z.record(z.string(), MODEL, 'models has to name models with their prices'),
@@ -181,7 +181,7 @@ const FILE = mapping('a price file', {
 
 /** The rules of a price file's content. @throws UserError (65) with the file's name and the line */
 export function priceRules(content: unknown, path: string, lineOf: (place: Path) => number): readonly PriceRule[] {
-  const { data, error } = FILE.safeParse(content);
+  const { data, error } = PRICE_FILE.safeParse(content);
   if (data === undefined) {
     // Unknown keys stand last, and tell why another one is missing.
     const { path: place, text } = present(faultsOf(error).at(-1));
