@@ -1,13 +1,13 @@
-"""Runs commands of awb for every shard of a benchmark as tasks of a Ray cluster, starts those anew that die, and merges.
+"""Runs awb for every shard of a benchmark as tasks of a Ray cluster, restarts those that die, merges, and judges once.
 
     python shards.py --shards 8 --out /shared/step-2000 \
       -- infer --shard '{k}/{n}' --output-dir '{dir}' --data-dir /shared/data \
          --model-base-url http://10.0.0.5:8000/v1 --model-name step-2000 \
-      -- judge --predictions '{dir}/predictions.jsonl' --output-dir '{dir}' \
-         --judge-base-url https://api.openai.com/v1 --judge-model gpt-5.2
+      -- judge '{merged}' --judge-base-url https://api.openai.com/v1 --judge-model gpt-5.2
 
-Each `--` begins a command. A task runs all of them for its shard, one after the other, with {k}, {n} and {dir} filled in. The
-same again continues: what is finished is not asked again.
+Each `--` begins a command. A task runs them for its shard, one after the other, with {k}, {n} and {dir} filled in. Commands that
+name {merged} run once, after the merge: rate limits and budgets belong to one run. The same command line again continues:
+finished rows are not asked again.
 """
 
 import argparse
@@ -40,16 +40,24 @@ def die_with_worker():
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def run_shard(awb, commands, k, n, out):
-    directory = os.path.join(out, "shards", str(k))
+def run_commands(name, awb, commands, places):
+    """Runs commands of awb one after the other, with places such as {k} filled in. Returns the exit code of the last one."""
+    code = DONE
     for words in commands:
-        filled = [word.replace("{k}", str(k)).replace("{n}", str(n)).replace("{dir}", directory) for word in words]
-        code = subprocess.run([awb, *filled], stdin=subprocess.DEVNULL, preexec_fn=die_with_worker).returncode
+        code = subprocess.run(
+            [awb, *(filled(word, places) for word in words)], stdin=subprocess.DEVNULL, preexec_fn=die_with_worker
+        ).returncode
         if code < 0 or code in (UNAVAILABLE, TERMINATED):
-            raise Again(f"shard {k}: awb {words[0]} ended with {code}")
+            raise Again(f"{name}: awb {words[0]} ended with {code}")
         if code not in (DONE, INCOMPLETE):
-            raise Failed(f"shard {k}: awb {words[0]} ended with {code}; see docs/exit-codes.md")
-    return k
+            raise Failed(f"{name}: awb {words[0]} ended with {code}; see docs/exit-codes.md")
+    return code
+
+
+def filled(word, places):
+    for place, value in places.items():
+        word = word.replace(place, value)
+    return word
 
 
 def commands_in(words):
@@ -78,7 +86,9 @@ def main():
     options = parser.parse_args(own[:split])
     commands, out = commands_in(own[split:]), os.path.abspath(options.out)
     if not commands:
-        parser.error("name a command of awb behind --")
+        parser.error("name a command of awb after --")
+    once = [words for words in commands if any("{merged}" in word for word in words)]
+    of_shards = [words for words in commands if words not in once]
 
     ray.init(log_to_driver=True)
     task = ray.remote(
@@ -86,9 +96,11 @@ def main():
         num_gpus=options.gpus,
         max_retries=options.retries,
         retry_exceptions=[Again],
-    )(run_shard)
-    n = options.shards
-    waiting = {task.remote(options.awb, commands, k, n, out): k for k in range(1, n + 1)}
+    )(run_commands)
+    n, merged = options.shards, os.path.join(out, "merged")
+    folders = {k: os.path.join(out, "shards", str(k)) for k in range(1, n + 1)}
+    places = {k: {"{k}": str(k), "{n}": str(n), "{dir}": folders[k]} for k in folders}
+    waiting = {task.remote(f"shard {k}", options.awb, of_shards, places[k]): k for k in folders}
     failed = []
     while waiting:
         [ready], _ = ray.wait(list(waiting), num_returns=1)
@@ -96,13 +108,16 @@ def main():
         try:
             ray.get(ready)
             print(f"shard {k} of {n} done, {len(waiting)} to go", flush=True)
-        except Exception as error:  # Of whatever kind: the other shards go on.
+        except Exception as error:  # Of any kind: the other shards continue.
             failed.append(k)
             print(f"shard {k} of {n} failed: {error}", file=sys.stderr, flush=True)
     if failed:
-        sys.exit(f"shards {failed} failed; mend that and run the same command again")
-    shards = [os.path.join(out, "shards", str(k)) for k in range(1, n + 1)]
-    sys.exit(subprocess.run([options.awb, "merge", *shards, "--output-dir", os.path.join(out, "merged")]).returncode)
+        sys.exit(f"shards {failed} failed; fix that and run the same command again")
+    merge = ["merge", *folders.values(), "--output-dir", "{merged}"]
+    try:
+        sys.exit(ray.get(task.remote("merged", options.awb, [merge, *once], {"{merged}": merged})))
+    except ray.exceptions.RayError as error:
+        sys.exit(f"{error}\nfix that and run the same command again")
 
 
 if __name__ == "__main__":

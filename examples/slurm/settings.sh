@@ -17,10 +17,11 @@
 : "${MODEL:=Qwen/Qwen-AgentWorld-35B-A3B}"
 : "${SERVE=vllm serve $MODEL --host 127.0.0.1 --port \$PORT --max-model-len 262144 --reasoning-parser qwen3 --language-model-only}"
 : "${MODEL_BASE_URL:=}"
-# The judge, in the same way. Of a hosted one, divide the account's limits among the tasks: export AWB_RPM, AWB_TPM, AWB_BUDGET_USD.
+# The judge, in the same way, but in one job. JUDGE_LIMITS are those of a hosted one, such as '--rpm 500 --budget-usd 50'.
 : "${JUDGE_MODEL:=gpt-5.2-2025-12-11}"
 : "${JUDGE_SERVE:=}"
 : "${JUDGE_BASE_URL:=https://api.openai.com/v1}"
+: "${JUDGE_LIMITS:=}"
 
 # What sbatch is told beside what stands in the scripts. Tasks that serve a model need its GPUs, the others next to nothing.
 : "${INFER_SBATCH=--gpus=1 --cpus-per-task=8 --mem=64G --time=08:00:00}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Submits a checkpoint: infer and judge as arrays of $SHARDS tasks, then merge with score, then the gate. Prints the jobs' numbers.
+# Submits a checkpoint: infer as an array of $SHARDS tasks, then merge, judge, and gate as a job each. Prints the jobs' numbers.
 #
 #   LABEL=step-2000 MODEL=/checkpoints/step-2000 examples/slurm/submit.sh
 #
@@ -16,14 +16,13 @@ submit() {
   sbatch --parsable --kill-on-invalid-dep=yes --output="$OUT/log/$name.log" "$@"
 }
 
-array=--array=0-$((SHARDS - 1))
 # The lists of flags are words.
 # shellcheck disable=SC2086
 {
-  infer=$(submit infer-%a $INFER_SBATCH $array infer.sbatch)
-  judge=$(submit judge-%a $JUDGE_SBATCH $array --dependency=aftercorr:$infer judge.sbatch)
+  infer=$(submit infer-%a $INFER_SBATCH --array=0-$((SHARDS - 1)) infer.sbatch)
+  merge=$(submit merge $MERGE_SBATCH --dependency=afterok:$infer merge.sbatch)
+  judge=$(submit judge $JUDGE_SBATCH --dependency=afterok:$merge judge.sbatch)
   # All of a user's jobs of this name take turns, since they write to the same SQLite file.
-  merge=$(submit merge $MERGE_SBATCH --dependency=afterok:$judge,singleton merge.sbatch)
-  gate=$(submit gate $MERGE_SBATCH --dependency=afterok:$merge gate.sbatch)
+  gate=$(submit gate $MERGE_SBATCH --dependency=afterok:$judge,singleton gate.sbatch)
 }
-echo "infer=$infer judge=$judge merge=$merge gate=$gate"
+echo "infer=$infer merge=$merge judge=$judge gate=$gate"

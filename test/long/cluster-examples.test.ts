@@ -3,6 +3,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -34,6 +35,7 @@ async function shown(script: readonly string[], cwd: string, env: Readonly<Recor
 }
 
 const TASK = {
+  SLURM_JOB_ID: '10',
   SLURM_ARRAY_JOB_ID: '7',
   SLURM_ARRAY_TASK_ID: '3',
   SERVE: '',
@@ -44,8 +46,8 @@ describe('examples/slurm', () => {
   test.each([
     ['infer.sbatch', ['infer']],
     ['judge.sbatch', ['judge']],
-    ['merge.sbatch', ['merge', 'score']],
-    ['gate.sbatch', ['gate']],
+    ['merge.sbatch', ['merge']],
+    ['gate.sbatch', ['score', 'gate']],
   ])('%s calls awb by flags that it has', async (script, commands) => {
     const { stdout, called } = await shown(['bash', script], join(EXAMPLES, 'slurm'), TASK);
     expect(called).toEqual(commands);
@@ -53,7 +55,7 @@ describe('examples/slurm', () => {
   });
 
   test('exit codes that it tells apart are those of awb', async () => {
-    const cases = [...(await text('slurm/shard.sh')).matchAll(/^ {4}([\d |]+)\)/gm)];
+    const cases = [...(await text('slurm/task.sh')).matchAll(/^ {4}([\d |]+)\)/gm)];
     const known = new Set<number>([...Object.values(EXIT), ...[6, 9, 11].map((signal) => 128 + signal)]);
     const named = cases.flatMap(([, codes = '']) => codes.split(' | ').map(Number));
     expect(named.length).toBeGreaterThan(5);
@@ -99,15 +101,15 @@ async function containerIn(file: string): Promise<Container> {
 describe('examples/kubernetes', () => {
   test.each([
     ['infer.yaml', ['infer']],
-    ['judge.yaml', ['judge']],
-    ['gate.yaml', ['merge', 'score', 'gate']],
+    ['judge.yaml', ['merge', 'judge']],
+    ['gate.yaml', ['score', 'gate']],
   ])('%s calls awb by flags that it has', async (file, commands) => {
     const { script, env } = await containerIn(file);
     const { called } = await shown(script, bin, { ...env, JOB_COMPLETION_INDEX: '0' });
     expect(called).toEqual(commands);
   });
 
-  test('run for every index, one of them ended and started again, they make the bytes of an unsharded run', async () => {
+  test('run for every index, with a pod of each Job ended and started again, they make the bytes of an unsharded run', async () => {
     const trial = await startClusterTrial(24);
     const { dir, held } = trial;
     const [infer, judge, gate] = await Promise.all(['infer.yaml', 'judge.yaml', 'gate.yaml'].map(containerIn));
@@ -135,28 +137,34 @@ describe('examples/kubernetes', () => {
     for (const name of last) held.add(name);
     const pods = indexes.map((index) => start(present(infer), index));
     await trial.untilAsked(last);
-    // The kubelet tells the container's first process alone.
+    // The kubelet signals only the container's first process.
     present(pods[evicted]).child.kill('SIGTERM');
     expect(await present(pods[evicted]).ended).toBe(EXIT.terminated);
     held.clear();
     pods[evicted] = start(present(infer), String(evicted));
     expect(await Promise.all(pods.map(({ ended }) => ended))).toEqual(indexes.map(() => EXIT.done));
-    const judging = indexes.map((index) => start(present(judge), index).ended);
-    expect(await Promise.all(judging)).toEqual(indexes.map(() => EXIT.done));
-    expect(await start(present(gate)).ended).toBe(EXIT.done);
+    trial.held.add('judge');
+    const judging = start(present(judge));
+    while (trial.judge.asked === 0) await wait(50);
+    judging.child.kill('SIGTERM');
+    expect(await judging.ended).toBe(EXIT.terminated);
+    trial.held.clear();
+    for (const job of [judge, gate]) expect(await start(present(job)).ended).toBe(EXIT.done);
 
     for (const file of ['predictions.jsonl', 'judged.jsonl']) {
       expect(await trial.text('step-2000/merged', file)).toBe(await trial.text('whole', file));
     }
     expect(trial.askedAgain()).toEqual(last);
+    expect(trial.judge.asked).toBeLessThanOrEqual(3 * 24 + AT_A_TIME);
     await trial.server.close();
   }, 300_000);
 
-  test('both Jobs have as many pods as there are shards', async () => {
+  test('infer has as many pods as there are shards, and the judge has one', async () => {
     const [infer, judge] = [await jobOf('infer.yaml'), await jobOf('judge.yaml')];
     const { completions } = infer.spec;
+    expect(infer.spec).toMatchObject({ completionMode: 'Indexed', completions });
     expect((await containerIn('infer.yaml')).script.at(-1)).toContain(`--shard k8s/${completions} `);
-    for (const { spec } of [infer, judge]) expect(spec).toMatchObject({ completionMode: 'Indexed', completions });
+    expect(judge.spec).not.toHaveProperty('completions');
   });
 
   test.each(['infer.yaml', 'judge.yaml', 'gate.yaml'])('%s gives up for exit codes that awb has', async (file) => {
@@ -180,7 +188,9 @@ test.each([
   const [, ...commands] = line.split(/ -- /).map((part) => part.trim().split(/\s+/));
   expect(commands.map(([name]) => name)).toEqual(['infer', 'judge']);
   for (const words of commands) {
-    const filled = words.map((word) => word.replace('{k}', '3').replace('{n}', '8').replace('{dir}', 'shards/3'));
+    const filled = words.map((word) =>
+      word.replace('{k}', '3').replace('{n}', '8').replace('{dir}', 'shards/3').replace('{merged}', 'merged'),
+    );
     expect(await awb([...filled, '--print-config'])).toMatchObject({ code: EXIT.done, stderr: '' });
   }
 });

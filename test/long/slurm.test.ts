@@ -81,18 +81,25 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
   }, 120_000);
 
   /** Submits the checkpoint by the script; the numbers of its jobs. */
-  async function submit(): Promise<Record<'infer' | 'judge' | 'merge' | 'gate', string>> {
+  async function submit(): Promise<Record<'infer' | 'merge' | 'judge' | 'gate', string>> {
     const told = await slurm.run('bash', [join(SLURM, 'submit.sh')], env);
     const numbers = told.split(' ').map((word) => word.split('=')[1]);
-    const [infer, judge, merge, gate] = numbers.map(present);
-    return { infer: present(infer), judge: present(judge), merge: present(merge), gate: present(gate) };
+    const [infer, merge, judge, gate] = numbers.map(present);
+    return { infer: present(infer), merge: present(merge), judge: present(judge), gate: present(gate) };
   }
 
-  /** Submits one of the scripts alone, as an array into another folder; its number. */
-  async function submitScript(script: string, array: string, out: string, other = {}): Promise<string> {
-    const args = ['--parsable', `--array=${array}`, `--chdir=${SLURM}`, `--output=${join(out, '%a.log')}`];
+  /** Submits one script alone, with flags of sbatch that name its log in `out`, another folder; its number. */
+  async function submitScript(script: string, flags: readonly string[], out: string, other = {}): Promise<string> {
     await mkdir(out, { recursive: true });
-    return slurm.run('sbatch', [...args, join(SLURM, script)], { ...env, OUT: out, ...other });
+    const args = ['--parsable', `--chdir=${SLURM}`, ...flags, join(SLURM, script)];
+    return slurm.run('sbatch', args, { ...env, OUT: out, ...other });
+  }
+  const arrayOf = (tasks: string, out: string) => [`--array=${tasks}`, `--output=${join(out, '%a.log')}`];
+
+  /** Submits the judge alone, of the unsharded predictions; its number. */
+  async function submitJudge(out: string, other = {}): Promise<string> {
+    await cp(join(dir, 'whole/predictions.jsonl'), join(out, 'merged/predictions.jsonl'));
+    return submitScript('judge.sbatch', [`--output=${join(out, 'judge.log')}`], out, other);
   }
 
   async function expectWhole(): Promise<void> {
@@ -160,37 +167,36 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
 
   test('a task whose key is refused is held, and goes on when somebody has mended that and released it', async () => {
     const out = join(dir, 'refused');
-    await cp(join(dir, 'whole/predictions.jsonl'), join(out, 'shards/0/predictions.jsonl'));
     trial.judge.refuses = true;
-    const job = await submitScript('judge.sbatch', '0-0', out);
+    const job = await submitJudge(out);
     while (!(await slurm.run('squeue', ['--noheader', '--format=%r'])).includes('held')) await wait(100);
     trial.judge.refuses = false;
-    await slurm.run('scontrol', ['release', `${job}_0`]);
-    expect(await slurm.until(`${job}_0`, 'COMPLETED', 'FAILED')).toMatchObject({
-      JobState: 'COMPLETED',
-      Restarts: '1',
-    });
-    expect(await readRows(join(out, 'shards/0/judged.jsonl'))).toHaveLength(ROWS);
+    await slurm.run('scontrol', ['release', job]);
+    expect(await slurm.until(job, 'COMPLETED', 'FAILED')).toMatchObject({ JobState: 'COMPLETED', Restarts: '1' });
+    expect(await readRows(join(out, 'merged/judged.jsonl'))).toHaveLength(ROWS);
   }, 120_000);
 
   test('a task that is cancelled stays so, although awb and its engine end by a signal', async () => {
     const out = join(dir, 'cancelled');
-    await cp(join(dir, 'whole/predictions.jsonl'), join(out, 'shards/0/predictions.jsonl'));
     const before = trial.judge.asked;
     trial.held.add('judge');
-    const job = await submitScript('judge.sbatch', '0-0', out, { JUDGE_SERVE: present(env.SERVE) });
+    const job = await submitJudge(out, { JUDGE_SERVE: present(env.SERVE) });
     while (trial.judge.asked === before) await wait(50);
     await slurm.run('scancel', [job]);
-    await slurm.until(`${job}_0`, 'CANCELLED');
+    await slurm.until(job, 'CANCELLED');
     trial.held.delete('judge');
-    while (slurm.processes(job, 0).length > 0) await wait(100);
-    expect(await slurm.job(`${job}_0`)).toMatchObject({ JobState: 'CANCELLED', Restarts: '0' });
-    expect(await trial.text('cancelled/0.log')).not.toContain('requeued');
+    while (slurm.processes(job).length > 0) await wait(100);
+    expect(await slurm.job(job)).toMatchObject({ JobState: 'CANCELLED', Restarts: '0' });
+    expect(await trial.text('cancelled/judge.log')).not.toContain('requeued');
   }, 120_000);
 
   test('a task whose engine dies each time is held after as many restarts as it may have', async () => {
     const out = join(dir, 'dying');
-    const job = await submitScript('infer.sbatch', '0-0', out, { SERVE: 'exit 3', SHARDS: '1', MAX_RESTARTS: '1' });
+    const job = await submitScript('infer.sbatch', arrayOf('0-0', out), out, {
+      SERVE: 'exit 3',
+      SHARDS: '1',
+      MAX_RESTARTS: '1',
+    });
     while (!(await slurm.run('squeue', ['--noheader', '--format=%r'])).includes('held')) {
       const { JobState } = await slurm.job(`${job}_0`);
       if (JobState === 'FAILED') throw new Error(await trial.text('dying/0.log'));
@@ -205,7 +211,8 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
 
   test('an array of other than N tasks in a row fails at once, and nothing is asked', async () => {
     const before = trial.asked.length;
-    const job = await submitScript('infer.sbatch', '3,5', join(dir, 'part'));
+    const out = join(dir, 'part');
+    const job = await submitScript('infer.sbatch', arrayOf('3,5', out), out);
     for (const task of [3, 5]) {
       const ended = await slurm.until(`${job}_${task}`, 'COMPLETED', 'FAILED');
       expect(ended).toMatchObject({ JobState: 'FAILED', ExitCode: '2:0', Restarts: '0' });

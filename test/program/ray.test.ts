@@ -2,11 +2,12 @@
 
 import { spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { present } from '../../src/core/errors.js';
 import { ROOT } from '../support/cli.js';
 import { AT_A_TIME, type ClusterTrial, startClusterTrial } from '../support/cluster-trial.js';
-import { processes } from '../support/processes.js';
+import { processes, processOf } from '../support/processes.js';
 
 const PYTHON = process.env.AWB_RAY_PYTHON ?? 'python3';
 const hasRay = spawnSync(PYTHON, ['-c', 'import ray']).status === 0;
@@ -22,21 +23,23 @@ describe.skipIf(!hasRay)('examples/ray', () => {
   }, 120_000);
   afterAll(() => trial.server.close());
 
-  test('a killed worker costs the rows in flight, and what is merged is an unsharded run', async () => {
+  test('a killed worker costs the rows in flight, and the merged run is judged once, as an unsharded run is', async () => {
     const { dir, held } = trial;
     const last = new Set((await trial.rowsOf(2, 4)).slice(-AT_A_TIME));
     for (const name of last) held.add(name);
-    const common = ['--concurrency', String(AT_A_TIME), '--quiet', '--output-dir', '{dir}'];
+    const common = ['--concurrency', String(AT_A_TIME), '--quiet'];
     const infer = [
       'infer',
       '--shard',
       '{k}/{n}',
+      '--output-dir',
+      '{dir}',
       '--data-dir',
       join(dir, 'data'),
       '--model-base-url',
       trial.server.url,
     ];
-    const judge = ['judge', '--predictions', '{dir}/predictions.jsonl', '--judge-base-url', trial.server.url];
+    const judge = ['judge', '{merged}', '--judge-base-url', trial.server.url];
     const child = spawn(
       PYTHON,
       [
@@ -51,10 +54,12 @@ describe.skipIf(!hasRay)('examples/ray', () => {
     const ended = new Promise((done) => child.once('close', done));
 
     await trial.untilAsked(last);
-    const { parent } = present(
+    const { pid, parent } = present(
       processes().find(({ command }) => / infer --shard 2\/4 /.test(command) && command.includes(dir)),
     );
     process.kill(parent, 'SIGKILL');
+    // The kernel ends awb once the worker is gone; an answer before that would be kept.
+    while (processOf(pid).command.includes(dir)) await wait(20);
     held.clear();
 
     expect(await ended, said).toBe(0);

@@ -31,8 +31,8 @@ export interface SlurmNode {
   job(id: string): Promise<Readonly<Record<string, string>>>;
   /** The job once it is in one of these states. */
   until(id: string, ...states: string[]): Promise<Readonly<Record<string, string>>>;
-  /** The processes of a task, its slurmstepd first. */
-  processes(array: string, task: number): readonly Process[];
+  /** The processes of a job, or of a task of an array, its slurmstepd first. */
+  processes(job: string, task?: number): readonly Process[];
   stop(): Promise<void>;
 }
 
@@ -57,8 +57,9 @@ export async function startSlurm(dir: string): Promise<SlurmNode> {
         await wait(100);
       }
     },
-    processes(array, task) {
-      const wanted = [`SLURM_ARRAY_JOB_ID=${array}`, `SLURM_ARRAY_TASK_ID=${task}`];
+    processes(job, task) {
+      const ofTask = [`SLURM_ARRAY_JOB_ID=${job}`, `SLURM_ARRAY_TASK_ID=${task}`];
+      const wanted = task === undefined ? [`SLURM_JOB_ID=${job}`] : ofTask;
       const own = allProcesses().filter(({ environment }) => wanted.every((one) => environment.includes(one)));
       const pids = new Set(own.map(({ pid }) => pid));
       const [stepd] = own.filter(({ parent }) => !pids.has(parent)).map(({ parent }) => processOf(parent));

@@ -1,8 +1,8 @@
-# What infer.sbatch and judge.sbatch share: an engine beside awb, signals, and what becomes of awb's exit code.
+# Shared by infer.sbatch and judge.sbatch: an engine next to awb, signals, and what awb's exit code means for Slurm.
 
-task=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID
-# By the task's number, so that a requeued task comes back to its folder.
-folder=$OUT/shards/$SLURM_ARRAY_TASK_ID
+# The name by which scontrol knows it: a task of an array, or a job.
+task=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID}
+task=${task:-$SLURM_JOB_ID}
 awb='' engine='' watcher='' limit='' told='' base_url=''
 
 if [ -r "$KEYS" ]; then
