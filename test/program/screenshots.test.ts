@@ -1,7 +1,7 @@
 // The pictures of README and docs, made anew where AWB_SCREENSHOTS names a folder: AWB_SCREENSHOTS=docs/images npx vitest run test/program/screenshots.test.ts
 
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { it } from 'vitest';
@@ -131,21 +131,38 @@ it.runIf(FOLDER)('pictures are kept where AWB_SCREENSHOTS says', { timeout: 300_
   await awb(['view', db, '--bundle', site]);
   const runs = await libraryOf(db);
   const [step100, step200, step300] = ['step-100', 'step-200', 'step-300'].map((label) => runs.get(label));
+  const open = async (hash: string, width: number, height: number) => {
+    const { page } = await (browser as ReturnType<typeof useBrowser>).open(
+      `${pathToFileURL(join(site, 'index.html'))}#${hash}`,
+      { width, height },
+    );
+    await page.waitForLoadState('networkidle');
+    return page;
+  };
   for (const [name, hash, width, height] of [
     ['runs', '/runs', 1280, 620],
     ['curve', '/curve', 1280, 900],
     ['overview', `/run/${step200}`, 1280, 1180],
     ['sample', `/compare/${step100}/${step300}/samples`, 1440, 1100],
     ['leaderboard', '/leaderboard', 1280, 620],
+    ['left', '/curve', 760, 1060],
+    ['right', `/compare/${step100}/${step300}/samples`, 1000, 1060],
   ] as const) {
-    const { page } = await (browser as ReturnType<typeof useBrowser>).open(
-      `${pathToFileURL(join(site, 'index.html'))}#${hash}`,
-      { width, height },
-    );
-    await page.waitForLoadState('networkidle');
+    const page = await open(hash, width, height);
+    // On a narrow screen a sample opens in place of the list.
+    if (name === 'right') await page.getByText('trajectory').first().click();
+    if (name === 'right') await page.waitForTimeout(1_000);
     await page.screenshot({ path: join(folder, `${name}.png`) });
     await page.close();
   }
+  // The two halves of the README's picture.
+  const page = await open('/runs', 1780, 1060);
+  const halves = await Promise.all(['left', 'right'].map((name) => readFile(join(folder, `${name}.png`), 'base64')));
+  const images = halves.map((half) => `<img src="data:image/png;base64,${half}" style="border:1px solid #e2e2dc">`);
+  await page.setContent(`<body style="margin:0;display:flex;gap:14px;background:#fff">${images.join('')}`);
+  await page.screenshot({ path: join(folder, 'first.png') });
+  await page.close();
+  await Promise.all(['left', 'right'].map((name) => rm(join(folder, `${name}.png`))));
 });
 
 /** The names of runs in addresses, by label. */
