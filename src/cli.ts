@@ -61,6 +61,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { group: 'Keep', name: 'runs remove', load: one(runsCommands, 'remove'), summary: 'remove runs from a SQLite file' },
   { group: 'Keep', name: 'export csv', load: one(exportCommands, 'csv'), summary: "write a run's judgements, or its scores, as CSV", of: 'scores and judgements for other tools' },
   { group: 'Keep', name: 'export mlflow', load: one(exportCommands, 'mlflow'), summary: 'log a run with its settings and scores to an MLflow server' },
+  { group: 'Shell', name: 'completion', load: async () => ({ command: (await import('./cli/completion.js')).completionOf(COMMANDS) }), summary: 'print a completion script for bash, zsh or fish' },
 ];
 
 /**
