@@ -1,4 +1,4 @@
-// The bill for people: a table by domain, and below it what each figure comes from.
+// The bill as text for people: a table by domain, followed by the source of each figure.
 
 import type { Price } from '../core/costs.js';
 import { domainName } from '../core/domains.js';
@@ -11,7 +11,7 @@ import { type Bill, type BillDocument, type Charges, chargedBill } from './bill.
 import type { Stage, StageJob } from './stage-contract.js';
 
 /**
- * `--dry-run`: prints what asking the stage would take. Exit code 0, whatever it costs.
+ * `--dry-run`: prints what asking the stage would cost. Always exits with 0.
  * @throws UserError: what reading rows and runs throws, 130 or 143 once the user has interrupted.
  */
 export async function printBill<J extends StageJob>(stage: Stage<J>): Promise<ExitCode> {
@@ -22,7 +22,7 @@ export async function printBill<J extends StageJob>(stage: Stage<J>): Promise<Ex
   return EXIT.done;
 }
 
-/** Shows the same on stderr, before the stage is asked; nothing where nothing is left to ask, or the user wants no progress. */
+/** Prints the same to stderr before the stage is asked; prints nothing if nothing is left to ask, or with --quiet. */
 export async function showBill<J extends StageJob>(stage: Stage<J>): Promise<void> {
   const { settings, io } = stage;
   if (settings.quiet) return;
@@ -33,12 +33,12 @@ export async function showBill<J extends StageJob>(stage: Stage<J>): Promise<voi
 
 const UNKNOWN = 'unknown';
 
-/** The bill, ending in a line feed. */
+/** The bill, ending with a line feed. */
 export function billText(bill: Bill, look: Look): string {
   const { document, overlong } = bill;
   const isNothing = document.total.rows === 0;
   const lines = [
-    ...(isNothing ? ['No model has to be asked.'] : [...sourceLines(document), ...budgetLines(document)]),
+    ...(isNothing ? ['No model needs to be asked.'] : [...sourceLines(document), ...budgetLines(document)]),
     ...(overlong === undefined ? [] : [noteOf(overlong.summary), ...overlong.lines.map((line) => printable(line))]),
     ...document.notes.map(noteOf),
   ];
@@ -79,7 +79,7 @@ function billTable({ domains, total }: BillDocument): Table {
   };
 }
 
-/** Where the figures come from, a sentence or two each. */
+/** The sources of the figures, in a sentence or two each. */
 function sourceLines(bill: BillDocument): string[] {
   const { total, servers, measured_cache: cache, asked_again: again, time } = bill;
   const share = total.prompt_tokens === 0 ? 0 : total.cached_tokens / total.prompt_tokens;
@@ -89,13 +89,13 @@ function sourceLines(bill: BillDocument): string[] {
   const runs = new Set(bases.flatMap((basis) => (basis && 'runs' in basis ? (basis.runs ?? []) : [])));
   return [
     `Prompt: ${whole(total.prompt_tokens)} tokens of ${whole(total.characters)} characters, ${tokenSource(bill)}.`,
-    `Cached: ${percent(share)} of that, if a prefix cache serves what each prompt shares with the one before it.${measured}`,
+    `Cached: ${percent(share)} of that, if a prefix cache serves what each prompt shares with the one before.${measured}`,
     `Output: ${whole(total.output_tokens.expected)} tokens, ${outputSource(bill)}; at most ${whole(total.output_tokens.at_most)} (--max-tokens).`,
     ...costLines(bill),
     ...(again === null
       ? []
       : [
-          `Asked again: earlier runs took ${again.times.toFixed(2)} calls for each of these; with as many it takes ${whole(again.calls)} calls, ${whole(again.prompt_tokens)} prompt tokens${again.usd === null ? '' : ` and ${dollars(again.usd)} without a cache`}.`,
+          `Asked again: earlier runs took ${again.times.toFixed(2)} calls for each of these; at that rate this run takes ${whole(again.calls)} calls, ${whole(again.prompt_tokens)} prompt tokens${again.usd === null ? '' : ` and ${dollars(again.usd)} without a cache`}.`,
         ]),
     timeLine(time),
     ...(runs.size > 0 ? [`Earlier runs: ${[...runs].map(shown).join(', ')}.`] : []),
@@ -107,21 +107,21 @@ function sourceLines(bill: BillDocument): string[] {
 
 function tokenSource({ tokens_by: basis }: BillDocument): string {
   if (basis.by === 'tokenizer') return `by the tokenizer ${shown(basis.file)}`;
-  const how = basis.by === 'guess' ? 'a guess; --tokenizer FILE counts' : 'as earlier runs measured';
+  const how = basis.by === 'guess' ? 'a guess; --tokenizer FILE counts them' : 'as earlier runs measured';
   return `${Number(basis.characters_per_token.toFixed(2))} a token, ${how}`;
 }
 
 function outputSource({ output_by: basis }: BillDocument): string {
   if (basis.by === 'measured') return `thinking included: the mean of ${counted(basis.rows, 'row')} of earlier runs`;
-  const how = basis.by === 'truth' ? 'as many as the ground truths have' : `${basis.tokens_per_call} for each call`;
-  return `${how}, without thinking (--estimate-from RUN goes by what a run took)`;
+  const how = basis.by === 'truth' ? 'the length of the ground truths' : `${basis.tokens_per_call} for each call`;
+  return `${how}, without thinking (--estimate-from RUN uses what a run measured)`;
 }
 
 function costLines({ price, total: { usd, usd_cached: cached } }: BillDocument): string[] {
-  if (price === null || usd === null || cached === null) return ['Price: unknown; name it with --prices FILE.'];
+  if (price === null || usd === null || cached === null) return ['Price: unknown; give it with --prices FILE.'];
   return [
     `Price: ${priceText(price)}; ${shown(price.source)}, ${shown(price.model)}.`,
-    `Cost: ${dollars(usd.expected)}, ${dollars(cached.expected)} with the cache. At most ${dollars(usd.at_most)}, before calls that are made again.`,
+    `Cost: ${dollars(usd.expected)}, ${dollars(cached.expected)} with the cache. At most ${dollars(usd.at_most)}, not counting repeated calls.`,
   ];
 }
 
@@ -135,18 +135,18 @@ function priceText({ input, cached = input, output, call = 0 }: Price): string {
 }
 
 function timeLine(time: BillDocument['time']): string {
-  if (time === null) return 'Time: unknown; --rate N says how many calls a minute the server answers.';
+  if (time === null) return 'Time: unknown; --rate N sets how many calls a minute the server answers.';
   const rate = grouped(Number(time.per_minute.toPrecision(3)));
   const words = {
     rate: `${rate} calls a minute (--rate)`,
     measured: `${rate} calls a minute, as in earlier runs`,
-    rpm: `held to ${rate} calls a minute (--rpm)`,
-    tpm: `held to ${rate} tokens a minute (--tpm)`,
+    rpm: `limited to ${rate} calls a minute (--rpm)`,
+    tpm: `limited to ${rate} tokens a minute (--tpm)`,
   };
   return `Time: ${time.at_least ? 'at least ' : ''}${duration(time.seconds)}; ${words[time.by]}.`;
 }
 
-/** What is spent of a budget, and how far the rest goes. */
+/** How much of a budget is spent, and how much of this bill the rest covers. */
 function budgetLines({ budget }: BillDocument): string[] {
   const { usd, tokens } = budget ?? {};
   const each = [
@@ -172,7 +172,7 @@ const whole = (count: number): string => grouped(Math.round(count));
 
 const AMOUNT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
 
-/** Few digits: `9,999`, `412K`, `73M`. */
+/** With few digits: `9,999`, `412K`, `73M`. */
 function amount(count: number): string {
   return count < 9_999.5 ? whole(count) : AMOUNT.format(count);
 }

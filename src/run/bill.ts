@@ -1,5 +1,5 @@
-// The bill: what is still to be asked of a stage, and what that is estimated to take, by what the user, earlier runs and servers say.
-// Nothing is asked but what a server says of its model, and nothing is written.
+// The bill: what is left to ask of a stage, and its estimated cost, based on what the user says, earlier runs and servers. The only request
+// made is for a server's facts about its model; nothing is written.
 
 import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -19,40 +19,40 @@ import type { Run } from './run.js';
 import { isDone, type Stage, type StageJob } from './stage-contract.js';
 
 const BOUNDS = ['expected', 'at_least', 'at_most'] as const;
-/** An estimate between its bounds. */
+/** An estimate with its bounds. */
 export type Estimated = Readonly<Record<(typeof BOUNDS)[number], number>>;
 
-/** What asking some rows takes. */
+/** The cost of asking some rows. */
 export interface Charges {
-  /** Rows (times repeats, or judgements) that a model has to be asked for. */
+  /** Rows (times repeats, or judgements) for which a model must be asked. */
   readonly rows: number;
   readonly calls: number;
   /** UTF-16 units of all messages. */
   readonly characters: number;
   readonly prompt_tokens: number;
-  /** Those of the prompt that the one before it began with, too: a prefix cache can serve them. */
+  /** Prompt tokens in the prefix shared with the previous prompt, which a prefix cache can serve. */
   readonly cached_tokens: number;
-  /** Thinking included. */
+  /** Including thinking. */
   readonly output_tokens: Estimated;
-  /** US dollars without and with that cache; null where nobody knows the price. */
+  /** US dollars without and with that cache; null if the price is unknown. */
   readonly usd: Estimated | null;
   readonly usd_cached: Estimated | null;
 }
 
-/** The document, which --dry-run --json prints, and what is said beside it where people read it. */
+/** The document that --dry-run --json prints, and what is added when people read it. */
 export type Bill = Awaited<ReturnType<typeof chargedBill>>;
-/** What is not known is null. Tokens are whole numbers; dollars are not rounded. */
+/** Unknown values are null. Tokens are whole numbers; dollars are not rounded. */
 export type BillDocument = Bill['document'];
 
-/** Output tokens of a reply that nobody measured and the data does not hold: a verdict with its facts, without thinking. */
+/** Output tokens of a reply that was not measured and is not in the data: a verdict with its facts, without thinking. */
 const GUESSED_REPLY = 600;
-/** Below this, calls that are made again are lost in the estimate. */
+/** Below this ratio, repeated calls are lost in the noise of the estimate. */
 const SOME_AGAIN = 1.01;
 
 /**
- * The bill of a stage: every request that is still to be made, sized in the order of asking. Rows are read as they would be asked, and
- * none is kept.
- * @throws UserError: 65 where a row cannot be read any more, 66 for named runs that are none, 130 or 143 once the user has interrupted.
+ * The bill of a stage: every request that is still to be made, sized in the order of asking. Rows are read as for asking, and none is kept
+ * in memory.
+ * @throws UserError: 65 if a row can no longer be read, 66 if a named run is not one, 130 or 143 once the user has interrupted.
  */
 export async function chargedBill<J extends StageJob>(stage: Stage<J>) {
   const { io, run, settings, target, truth } = stage;
@@ -63,7 +63,7 @@ export async function chargedBill<J extends StageJob>(stage: Stage<J>) {
   const measured = await measuredBy(settings.estimateFrom, run, io);
   const waiting = stage.order.filter((job) => !isDone(stage, job));
   const asked = waiting.filter((job) => stage.asks(job));
-  /** That of the row which is sized. */
+  /** The domain of the row being sized. */
   let domain = '';
   const count = tokenizer === undefined ? ({ length }: string) => length : openSample(tokenizer.count, () => domain);
   const sizeOf = openSizes(count);
@@ -82,7 +82,7 @@ export async function chargedBill<J extends StageJob>(stage: Stage<J>) {
         : truth === undefined
           ? GUESSED_REPLY
           : count(await truth(job)) / units;
-    // Runs with a larger budget, or with a server that counts nonsense, may have measured more.
+    // Runs with a larger budget, or a server that miscounts, may have measured more.
     const output_tokens = { expected: Math.min(reply, maxTokens), at_least: 0, at_most: maxTokens };
     const calls = questions.map((question) => {
       const { tokens, sharedTokens } = sizeOf(question);
@@ -105,7 +105,7 @@ export async function chargedBill<J extends StageJob>(stage: Stage<J>) {
     kind: run.kind,
     model: target.model,
     hosts: stage.manifest.endpoints,
-    /** Those that are absent cannot be asked. */
+    /** Absent rows cannot be asked. */
     rows: {
       chosen: stage.order.length,
       done: stage.order.length - waiting.length,
@@ -115,7 +115,7 @@ export async function chargedBill<J extends StageJob>(stage: Stage<J>) {
     },
     domains: domains.map(rounded),
     total: rounded(total),
-    /** From what tokens are counted. */
+    /** How tokens are counted. */
     tokens_by:
       file !== undefined
         ? { by: 'tokenizer' as const, file }
@@ -129,25 +129,25 @@ export async function chargedBill<J extends StageJob>(stage: Stage<J>) {
     measured_cache: cache,
     asked_again: asksWorldModel(run.kind) ? null : askedAgain(total, measured),
     budget: budgetOf(total, cache?.usd ?? total.usd?.expected, stage),
-    /** What servers say of the model. */
+    /** What servers report about the model. */
     servers: servers.map(({ host, model = null, contextTokens: context_tokens = null }) => {
       return { host, model, context_tokens };
     }),
-    /** Rows that are too long for the smallest context that a server tells, the longest first. */
+    /** Rows that are too long for the smallest context that a server reports, longest first. */
     overlong: tooLong?.rows ?? [],
-    // What earlier sessions were told is known, and nothing was repaired.
+    // The user has already seen the notices of earlier sessions, and a dry run repairs nothing.
     notes: [
       ...run.notices.filter((notice) => notice !== run.journal.repaired && !run.stored?.notices.includes(notice)),
       ...contextNotes(servers, settings),
     ],
   };
-  // Whether predictions are put to an agent in place of a judge.
+  // Whether predictions go to an agent instead of a judge.
   return { document, asksAgent: stage.asksAgent === true, overlong: tooLong };
 }
 
 type Budget = Parameters<typeof leastRoom>[1];
 
-/** What the run would say, or end with, when it reads the context lengths. */
+/** What the run would say, or fail with, when it reads the context lengths. */
 function contextNotes(servers: readonly ServerFacts[], { maxTokens, fitMaxTokens: fits }: Budget): string[] {
   const notes: string[] = [];
   const watch = openContextWatch({ maxTokens, fits, onNotice: (text) => notes.push(text) });
@@ -162,20 +162,20 @@ function contextNotes(servers: readonly ServerFacts[], { maxTokens, fitMaxTokens
   return notes;
 }
 
-/** The rows that are too long for the smallest context that a server tells, and what is said of them. */
+/** The rows that are too long for the smallest context that a server reports, and the notice about them. */
 function overlong(sized: readonly SizedRow[], servers: readonly ServerFacts[], budget: Budget) {
   const contexts = servers.flatMap(({ host, contextTokens: tokens, refusesBudgets = false }) =>
     tokens === undefined ? [] : [{ host, tokens, refusesBudgets }],
   );
   const room = leastRoom(contexts, budget);
-  // Where no row at all can fit, that is said in other words.
+  // If no row fits, the notes say so instead.
   if (room === undefined || room.tokens <= 0) return undefined;
   const rows = sized.filter(({ tokens }) => tokens > room.tokens).sort((a, b) => b.tokens - a.tokens);
   const notice = fitNotice(rows, room, budget);
   return notice && { ...notice, rows };
 }
 
-/** From what the output is estimated; domains that were not measured stand at the mean of the others. */
+/** What the output estimate is based on; domains that were not measured use the mean of the others. */
 function outputBasis(hasTruth: boolean, measured: Measured, domains: readonly { readonly domain: Domain }[]) {
   const output = measured.output();
   if (output !== undefined) {
@@ -186,8 +186,8 @@ function outputBasis(hasTruth: boolean, measured: Measured, domains: readonly { 
 }
 
 /**
- * How much of their prompts, 0 to 1, earlier runs' servers had in their caches, and what the run then costs: between the cost without a
- * cache and that with an ideal one.
+ * The share of prompt tokens, 0 to 1, that servers of earlier runs served from their caches, and the cost of this run at that share:
+ * between the cost without a cache and with an ideal one.
  */
 function measuredCache({ prompt_tokens, cached_tokens, usd, usd_cached }: Charges, { cachedShare, from }: Measured) {
   if (cachedShare === undefined) return null;
@@ -197,12 +197,12 @@ function measuredCache({ prompt_tokens, cached_tokens, usd, usd_cached }: Charge
 }
 
 /**
- * What the bill comes to with as many calls made again as in earlier runs: for verdicts that could not be read, and for rows that failed
- * or changed. The output that was measured holds that of further calls, so their prompts alone are added.
+ * The bill if as many calls are repeated as in earlier runs: for unreadable verdicts, and for rows that failed or changed. The measured
+ * output already includes repeated calls, so only their prompts are added.
  */
 function askedAgain({ rows, calls, prompt_tokens, usd }: Charges, { callsPerRow, from }: Measured) {
   const times = callsPerRow === undefined ? 1 : (callsPerRow * rows) / calls;
-  // Without rows it is no number.
+  // Without rows, `times` is NaN.
   if (!(times >= SOME_AGAIN)) return null;
   return {
     times,
@@ -214,8 +214,8 @@ function askedAgain({ rows, calls, prompt_tokens, usd }: Charges, { callsPerRow,
 }
 
 /**
- * What earlier sessions have spent of the budget, and which share of the bill the rest pays, 0 to 1; null where no budget is given, or
- * nobody knows what the run costs in its unit. `is_spent` where the run would stop at once.
+ * What earlier sessions have spent of the budget, and the share of the bill that the rest covers, 0 to 1; null without a budget, or if the
+ * cost is unknown in the budget's unit. `is_spent` if the run would stop at once.
  */
 function budgetOf(
   { prompt_tokens, output_tokens }: Charges,
@@ -231,7 +231,7 @@ function budgetOf(
   return usd === null && tokens === null ? null : { is_spent: reachedIn(ledger, settings) !== undefined, usd, tokens };
 }
 
-/** What a call takes, given its sizes, not rounded; it is priced by itself, since a price may depend on the length of a prompt. */
+/** The unrounded cost of a call, given its sizes. Each call is priced on its own, since a price may depend on the prompt's length. */
 export function chargesOf(
   call: Pick<Charges, 'characters' | 'prompt_tokens' | 'cached_tokens' | 'output_tokens'>,
   price: Price | undefined,
@@ -241,7 +241,7 @@ export function chargesOf(
     if (price === undefined) return null;
     return recordOf(BOUNDS, (bound) => present(costOf({ ...usage, completionTokens: output[bound] }, price)));
   };
-  // What a cache serves later went into it before.
+  // What a cache serves later must be written to it first.
   const writtenTokens = promptTokens - cachedTokens;
   const usd_cached = costed({ promptTokens, cachedTokens, writtenTokens });
   return { rows: 0, calls: 1, ...call, usd: costed({ promptTokens }), usd_cached };
@@ -260,7 +260,7 @@ export function sumOf(all: readonly Charges[], price: Price | undefined): Charge
   };
 }
 
-/** With whole tokens, as they are shown. */
+/** Rounds tokens to whole numbers for display. */
 function rounded<C extends Charges>(charges: C): C {
   const { prompt_tokens, cached_tokens, output_tokens } = charges;
   return {
@@ -272,9 +272,9 @@ function rounded<C extends Charges>(charges: C): C {
 }
 
 /**
- * The time that whatever is slowest takes; null where nothing is known. Limits alone give the least time.
- * @param speed each a minute, where it is known: calls, as the user says and as earlier runs made them, and the most calls and tokens that
- * the endpoint takes
+ * The time that the slowest limit takes; null if none is known. With rate limits only, it is a lower bound.
+ * @param speed per minute, where known: calls, as given by the user and as measured by earlier runs, and the most calls and tokens that the
+ * endpoint accepts
  */
 export function timeOf(
   { calls, prompt_tokens, output_tokens }: Charges,
@@ -294,19 +294,19 @@ export function timeOf(
 
 const SPEEDS = ['rate', 'measured', 'rpm', 'tpm'] as const;
 
-/** Servers that report a ratio beyond these count something else than tokens. */
+/** A server that reports a ratio outside these bounds counts something other than tokens. */
 const [LEAST_CHARACTERS, MOST_CHARACTERS] = [0.5, 50];
 
-/** A manifest, and its path as people are shown it. */
+/** A manifest, and its path as shown to people. */
 interface Found {
   readonly name: string;
-  /** What a file lacks is absent. */
+  /** Fields missing from the file are absent. */
   readonly manifest: Partial<Manifest> & Pick<Manifest, 'kind' | 'identity'>;
 }
 
 type Measured = ReturnType<typeof measuredIn>;
 
-/** What runs of one kind measured, taken together; what none of them did is undefined. */
+/** The combined measurements of runs of one kind; what none of them measured is undefined. */
 export function measuredIn(found: readonly Found[]) {
   const manifests = found.map(({ manifest }) => manifest);
   const models = manifests.map(({ kind, identity, servedModels }) => {
@@ -321,33 +321,33 @@ export function measuredIn(found: readonly Found[]) {
   const [calls, seconds] = [sum(paces, (pace) => pace.calls), sum(paces, (pace) => pace.seconds)];
   const rows = sum(manifests, ({ counts }) => (counts?.ok ?? 0) + (counts?.failed ?? 0));
   return {
-    /** The earlier runs' manifests, and the models that they asked. */
+    /** The manifests of the earlier runs, and the models that they asked. */
     from: { runs: found.map(({ name }) => name), models: [...new Set(models)] },
-    /** Of a domain's prompts, or of all. */
+    /** For a domain's prompts, or for all. */
     charactersPerToken(domain?: Domain) {
       const counts = costsOf(domain).flatMap(({ counted }) => counted ?? []);
       const ratio = sum(counts, ({ chars }) => chars) / sum(counts, ({ promptTokens }) => promptTokens);
       if (!(ratio >= LEAST_CHARACTERS && ratio <= MOST_CHARACTERS)) return undefined;
       return { ratio, calls: sum(counts, (count) => count.rows) };
     },
-    /** Tokens of a row's output in a domain, or in all: thinking and further tries included. */
+    /** Output tokens per row in a domain, or in all, including thinking and further tries. */
     output(domain?: Domain) {
       const counts = costsOf(domain).filter(({ usage }) => usage.completionTokens !== undefined);
       const rows = sum(counts, (cost) => cost.rows);
       return rows === 0 ? undefined : { rows, perRow: sum(counts, ({ usage }) => usage.completionTokens ?? 0) / rows };
     },
-    /** The share of prompts that servers had in their caches, 0 to 1. */
+    /** The share of prompt tokens that servers served from their caches, 0 to 1. */
     cachedShare: share >= 0 ? Math.min(1, share) : undefined,
     callsPerMinute: calls > 0 && seconds > 0 ? (60 * calls) / seconds : undefined,
-    /** Those that had to be made again are among them. Where rows took no call, it is less than what the others took. */
+    /** Includes repeated calls. If some rows took no call, it is less than the other rows took. */
     callsPerRow: calls > 0 && rows > 0 ? calls / rows : undefined,
   };
 }
 
 /**
- * What the named runs took, else what the run's own sessions did so far.
+ * What the named runs took, or else what the run's own sessions have taken so far.
  * @param named folders, judged files, predictions files or manifests
- * @throws UserError (66) where what the user named holds no run of this kind
+ * @throws UserError (66) if a named path holds no run of this kind
  */
 async function measuredBy(named: readonly string[], { kind, stored, manifestPath }: Run, io: Pick<Io, 'cwd'>) {
   if (named.length === 0) {
@@ -358,19 +358,19 @@ async function measuredBy(named: readonly string[], { kind, stored, manifestPath
     let isUsable = false;
     for (const path of await manifestsAt(resolve(io.cwd, one))) {
       const read = await readManifest(path).catch(() => undefined);
-      // A judged file's manifest holds that of its predictions, and a calibration asks a judge as a judging does.
+      // A judged file's manifest contains the manifest of its predictions. A calibration asks a judge in the same way as a judging.
       const manifest = [read, read?.predictions].find(
         (each) => each && asksWorldModel(each.kind) === asksWorldModel(kind),
       );
       if (manifest === undefined) continue;
       isUsable = true;
-      // That of predictions may lie beside the judged file, too.
+      // The manifest of the predictions may also lie next to the judged file.
       const id = `${manifest.fingerprint} ${manifest.startedAt}`;
       if (!found.has(id)) found.set(id, { name: shownPath(path, io), manifest });
     }
     if (isUsable) continue;
     throw inputMissing(
-      `--estimate-from: ${one} holds no manifest of awb ${kind}; name a run's folder or one of its files`,
+      `--estimate-from: ${one} has no manifest of awb ${kind}; name a run's folder or one of its files`,
     );
   }
   return measuredIn([...found.values()]);

@@ -1,37 +1,37 @@
-// What a run has spent over all its sessions, in tokens and dollars, and `--budget-usd` and `--budget-tokens`, which bound it.
+// What a run has spent over all its sessions, in tokens and dollars, and the limits `--budget-usd` and `--budget-tokens`.
 
 import { costOf, type Price } from '../core/costs.js';
 import { dollars, grouped } from '../core/printable.js';
 import { type CallCost, CHARS_A_TOKEN, type Usage } from '../core/types.js';
 import type { BudgetSettings } from './options.js';
 
-/** Looks so often whether a call in flight has ended. */
+/** How often to check whether a call in flight has ended. */
 const LOOK_EVERY_MS = 20;
 
-/** A prompt may have so many times the tokens a character of any before it. */
+/** How many times more tokens per character a prompt may have than any prompt before it. */
 const ROOM_FOR_PROMPTS = 1.5;
 
 /**
- * Keeps back the most that calls in flight can cost, their whole output budgets among it, so that a budget is exceeded by less than one
- * call. Their mean would not do: what is still in flight is longer than the mean.
+ * Reserves the most that calls in flight can cost, including their full output budgets, so that a budget is exceeded by less than one call.
+ * Reserving the mean would not be enough: calls still in flight are longer than average.
  */
 export class Reserve {
   #calls = 0;
   #tokens = 0;
   #usd = 0;
-  /** The most tokens a character of a prompt so far; one to be safe as long as nothing was counted. */
+  /** The most tokens per character of a prompt so far; while nothing has been counted, one is assumed to be safe. */
   #perChar = 0;
 
-  /** @param spent what all calls have cost so far */
+  /** @param spent the cost of all calls so far */
   constructor(
     private readonly spent: Ledger,
     private readonly settings: BudgetSettings,
   ) {}
 
   /**
-   * Keeps back what a call can cost. Undefined where there is no room for it beside those in flight; alone it may always start, so that
-   * a budget is used up. What it gives is called once the call has ended and is among what was spent.
-   * @param chars of its prompt
+   * Reserves what a call can cost. Returns undefined if there is no room for it next to those in flight; with none in flight it may always
+   * start, so that a budget is used up. Call the returned function once the call has ended and its cost has been added to `spent`.
+   * @param chars length of its prompt
    */
   take(chars: number, maxTokens: number, price = this.spent.price): ((usage?: Usage) => void) | undefined {
     const { budgetUsd = Number.POSITIVE_INFINITY, budgetTokens = Number.POSITIVE_INFINITY } = this.settings;
@@ -49,7 +49,7 @@ export class Reserve {
     };
   }
 
-  /** The same once there is room; undefined where `isOff` says by then that the call is not to start. */
+  /** Like `take`, but waits until there is room; undefined if `isOff` says meanwhile that the call must not start. */
   async turn(isOff: () => boolean, ...call: Parameters<Reserve['take']>): Promise<ReturnType<Reserve['take']>> {
     for (;;) {
       const given = isOff() ? undefined : this.take(...call);
@@ -61,14 +61,14 @@ export class Reserve {
   #hold(calls: number, tokens: number, usd: number): void {
     this.#calls += calls;
     this.#tokens += tokens;
-    // Sums of dollars are not exact: what is left where nothing is held would grow.
+    // Sums of dollars are inexact: without this reset, a rounding error would build up.
     this.#usd = this.#calls === 0 ? 0 : this.#usd + usd;
   }
 }
 
 export type Spending = ReturnType<typeof spendingOf>;
 
-/** What a run has spent, and what it may. Dollars are absent where no price is known. */
+/** What a run has spent, and its budget. Dollars are absent if no price is known. */
 export function spendingOf(
   { tokens, estimated, usd }: Pick<Ledger, 'tokens' | 'estimated' | 'usd'>,
   { budgetUsd, budgetTokens }: BudgetSettings,
@@ -80,7 +80,7 @@ export function spendingOf(
   return { tokens, estimated, ...(usd !== undefined && { usd }), budget };
 }
 
-/** `$4.10 of $5`, `41,200 of 50,000 tokens`, or what was spent alone; undefined where nobody knows or minds. */
+/** `$4.10 of $5`, `41,200 of 50,000 tokens`, or only what was spent; undefined if there is neither a price nor a budget. */
 export function spendingText({ tokens, usd, budget }: Spending): string | undefined {
   const parts = [
     ...(usd === undefined ? [] : [`${dollars(usd)}${budget.usd === undefined ? '' : ` of ${dollars(budget.usd)}`}`]),
@@ -89,7 +89,7 @@ export function spendingText({ tokens, usd, budget }: Spending): string | undefi
   return parts.length === 0 ? undefined : parts.join(', ');
 }
 
-/** Why the run is to stop; undefined while something is left of its budget. What was spent is told once the calls in flight have ended. */
+/** Why the run must stop; undefined while some budget is left. The amount spent is reported once the calls in flight have ended. */
 export function reachedIn(
   { tokens, usd }: Pick<Ledger, 'tokens' | 'usd'>,
   { budgetUsd, budgetTokens }: BudgetSettings,
@@ -103,36 +103,39 @@ export function reachedIn(
   return undefined;
 }
 
-/** So many prompt tokens tell the characters a token of a run's prompts. */
+/** A ratio of characters to tokens is trusted after this many prompt tokens. */
 const ENOUGH_TOKENS = 10_000;
 
-/** What a run has spent; what nobody counted is estimated. Never goes back: what is spent stays spent, whether its reply was kept or not. */
+/**
+ * What a run has spent; uncounted tokens are estimated. It never decreases: what is spent stays spent, whether its reply was kept or not.
+ */
 export class Ledger {
-  /** Prompt and output, cached tokens and thinking included. */
+  /** Prompt and output, including cached tokens and thinking. */
   tokens = 0;
-  /** Those of the tokens that were estimated. */
+  /** The estimated share of `tokens`. */
   estimated = 0;
   #usd = 0;
   readonly #measured = { chars: 0, tokens: 0 };
 
-  /** `price` is what calls cost now; undefined where nobody knows it. */
+  /** `price` returns what calls cost now; undefined if unknown. */
   constructor(readonly price: () => Price | undefined) {}
 
-  /** Characters a token of prompts, as this run has measured it; four where it has not. */
+  /** Characters per prompt token, as measured by this run; four before it has measured enough. */
   get charsAToken(): number {
     const { chars, tokens } = this.#measured;
     return tokens >= ENOUGH_TOKENS ? chars / tokens : CHARS_A_TOKEN;
   }
 
-  /** US dollars; undefined where no price is known. */
+  /** US dollars; undefined if no price is known. */
   get usd(): number | undefined {
     return this.price() === undefined ? undefined : this.#usd;
   }
 
   /**
-   * Adds what one record, or one try, cost.
-   * @param entry `chars` are those that were sent, where the usage is that of one call, and `calls` those that the cost is of, if not 1
-   * @param priceNow of the model that was asked, where the ledger is of several
+   * Adds the cost of one record, or of one try.
+   * @param entry `chars` are the characters sent, given if the usage is that of a single call; `calls` is the number of calls the cost
+   * covers, if not 1
+   * @param priceNow price of the model that was asked, if the ledger covers several
    */
   add(entry: CallCost & { readonly chars?: number | undefined; readonly calls?: number }, priceNow = this.price): void {
     const { usage, chars, calls = 1, uncounted = { sent: 0, received: 0 } } = entry;
@@ -148,12 +151,12 @@ export class Ledger {
     const tokens = all.promptTokens + all.completionTokens;
     this.tokens += tokens;
     const price = tokens === 0 ? undefined : priceNow();
-    // Both counts are there, so the cost is known.
+    // Both counts are known, so the cost is too.
     if (price !== undefined) this.#usd += costOf(all, price, calls) ?? 0;
   }
 }
 
-/** US dollars that a call with so many tokens costs at most, whatever goes into a cache; 0 where no price is known. */
+/** The most US dollars that a call with this many tokens can cost, however much is written to a cache; 0 if no price is known. */
 function mostFor(promptTokens: number, completionTokens: number, price: Price | undefined): number {
   const costs = [0, promptTokens].map(
     (writtenTokens) => price && costOf({ promptTokens, writtenTokens, completionTokens }, price),

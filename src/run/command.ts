@@ -1,4 +1,4 @@
-// What the commands that ask have in common: a run is opened, its stage is billed or asked, and what came of it is told.
+// What the asking commands share: open a run, then bill or ask its stage, then report the result.
 
 import { resolve } from 'node:path';
 import { closing, EXIT, type ExitCode } from '../core/errors.js';
@@ -13,7 +13,7 @@ import { runStage, type StageResult } from './stage.js';
 import type { Beginning, Stage, StageJob, StageListener } from './stage-contract.js';
 import { openPricing, openTarget, type Target } from './target.js';
 
-/** Opens whom the flags name and what that costs, and closes it behind what `use` makes of it. @throws UserError as `openTarget` */
+/** Opens the target that the flags name, and its prices; closes it after `use`. @throws UserError as `openTarget` */
 export async function withTarget<T>(
   addresses: Parameters<typeof openTarget>[0],
   settings: AskingSettings,
@@ -25,12 +25,12 @@ export async function withTarget<T>(
   );
 }
 
-/** Opens the run, and closes it behind what `use` makes of it. @throws UserError as `openRun` */
+/** Opens the run, and closes it after `use`. @throws UserError as `openRun` */
 export async function withRun<T>(options: Parameters<typeof openRun>[0], use: (run: Run) => Promise<T>): Promise<T> {
   return closing(await openRun(options), use);
 }
 
-/** Prints the bill of a stage under --dry-run, which then is all; else asks the stage, and tells what came of it. */
+/** With --dry-run, only prints the bill of a stage; otherwise asks the stage and reports the result. */
 export async function billOrAsk<J extends StageJob>(
   stage: Stage<J>,
   tell: (result: StageResult) => Promise<ExitCode> | ExitCode,
@@ -38,7 +38,7 @@ export async function billOrAsk<J extends StageJob>(
   return stage.settings.dryRun ? printBill(stage) : tell(await askStage(stage));
 }
 
-/** Asks a stage, heard by all who listen. */
+/** Asks a stage, with all listeners attached. */
 export function askStage<J extends StageJob>(stage: Stage<J>): Promise<StageResult> {
   const { io, run, settings, listeners = [] } = stage;
   const { budgetUsd, budgetTokens, events } = settings;
@@ -51,12 +51,12 @@ export function askStage<J extends StageJob>(stage: Stage<J>): Promise<StageResu
   return runStage({ ...stage, listeners: [...own, ...listeners] });
 }
 
-/** The settings by which a run is opened. */
+/** The settings for opening a run. */
 export function runOptions(settings: { outputDir: string; fresh: boolean; dryRun: boolean }, { cwd }: { cwd: string }) {
   return { dir: resolve(cwd, settings.outputDir), fresh: settings.fresh, dryRun: settings.dryRun };
 }
 
-/** Shows the asking on stderr, from its beginning to its end. */
+/** Shows progress on stderr while the stage is asked. */
 function progressListener(io: Pick<Io, 'stderr' | 'env'>, settings: Stage<StageJob>['settings']): StageListener {
   const { quiet, verbose, color } = settings;
   let progress: Progress | undefined;
@@ -78,8 +78,8 @@ function progressListener(io: Pick<Io, 'stderr' | 'env'>, settings: Stage<StageJ
 }
 
 /**
- * Stops the run once it has spent its budget: no try of any call starts from then on. Nothing is asked where earlier sessions have spent
- * it already.
+ * Stops the run once it has spent its budget: no further try of any call starts. If earlier sessions have already spent it, nothing is
+ * asked.
  */
 export function budgetListener(settings: BudgetSettings): StageListener {
   let asking: Beginning | undefined;

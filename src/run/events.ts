@@ -1,4 +1,4 @@
-// `--events FILE`: what a stage does as JSON lines for programs, as a listener of the stage. docs/events.md lists the lines.
+// `--events FILE`: reports what a stage does as JSON lines for programs, as a listener of the stage. docs/events.md lists the lines.
 
 import { appendFileSync, closeSync, lstatSync, openSync, readFileSync, statSync, truncateSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -13,23 +13,23 @@ import type { AskingSettings, BudgetSettings } from './options.js';
 import type { Beginning, RunName, StageListener } from './stage-contract.js';
 
 const EVENTS_SCHEMA = 'awb.events/1';
-/** Every line begins so: a file that begins otherwise is not ours to write into. */
+/** Every line starts like this; a file that starts differently is not ours to write to. */
 const LINE_START = `{"v":"${EVENTS_SCHEMA}"`;
 const LOOK_EVERY_MS = 200;
-/** A budget is told at each such part of it. */
+/** The budget is reported at each such fraction of it. */
 const BUDGET_STEPS = 10;
-/** A shorter pause is part of the ordinary back and forth of a rate limit. */
+/** Shorter pauses are part of the normal back and forth of a rate limit. */
 const NOTABLE_PAUSE_MS = 1_000;
 
-/** With the secrets that are taken out of what is written. */
+/** Includes the secrets that are removed from the output. */
 type EventsSettings = BudgetSettings &
   Pick<AskingSettings, 'quiet'> &
   Partial<Pick<AskingSettings, 'extraBody'> & Record<'modelApiKey' | 'judgeApiKey', string | undefined>>;
 
 /**
- * Writes an event a line. Whatever becomes of the file, the run goes on.
- * @param own what the run itself writes: it would be spoilt
- * @throws UserError: 2 for standard output, one of `own`, and a file of something else; 73 where it cannot be opened
+ * Writes one event per line. Whatever happens to the file, the run continues.
+ * @param own files that the run itself writes, which events would corrupt
+ * @throws UserError: 2 for standard output, one of `own`, and a file that holds something else; 73 if it cannot be opened
  */
 export function eventsListener(
   file: string,
@@ -39,7 +39,7 @@ export function eventsListener(
 ): StageListener {
   const path = resolve(cwd, file);
   if (own.some((each) => placeOf(each) === placeOf(path))) {
-    throw new UserError(`--events ${file} is a file that the run itself writes; name another, such as events.jsonl`);
+    throw new UserError(`--events ${file} is a file that the run itself writes; choose another, such as events.jsonl`);
   }
   const { modelApiKey, judgeApiKey, extraBody } = settings;
   const secrets = [modelApiKey, judgeApiKey, env.OPENAI_API_KEY, ...keysIn(extraBody)];
@@ -50,7 +50,7 @@ export function eventsListener(
   let run: RunName | undefined;
   let timer: NodeJS.Timeout | undefined;
   let look = () => {};
-  /** Milliseconds and dollars that rows have taken which are not settled yet. */
+  /** Milliseconds and dollars spent on rows that are not settled yet. */
   const open = new Map<string, { readonly ms: number; readonly usd?: number }>();
   let dollars = 0;
   let told = { step: 0, reached: false };
@@ -61,7 +61,7 @@ export function eventsListener(
       const event = { v: EVENTS_SCHEMA, type, at: new Date().toISOString(), run, ...members };
       appendFileSync(fd, `${JSON.stringify(event)}\n`);
     } catch (error) {
-      const text = `cannot write --events ${file} (${codeOf(error)}); the run goes on without events`;
+      const text = `cannot write --events ${file} (${codeOf(error)}); the run continues without events`;
       close();
       if (asking !== undefined) asking.say(text);
       else if (!settings.quiet) stderr.write(`note: ${printable(text)}\n`);
@@ -72,7 +72,7 @@ export function eventsListener(
     fd = undefined;
   };
   const runOf = ({ kind, dir, label }: RunName) => ({ kind, dir, ...(label !== undefined && { label: clean(label) }) });
-  /** Told at the beginning, at each tenth of the budget, and where it is reached. */
+  /** Reported at the beginning, at each tenth of the budget, and when it is reached. */
   const tellBudget = () => {
     const { budgetUsd, budgetTokens } = settings;
     if (asking === undefined || (budgetUsd === undefined && budgetTokens === undefined)) return;
@@ -131,7 +131,7 @@ export function eventsListener(
       });
     },
     notice(text) {
-      // A reader learns first why that was said.
+      // The cause comes before the notice.
       look();
       write('notice', { text: clean(text) });
     },
@@ -139,7 +139,7 @@ export function eventsListener(
       look();
       tellBudget();
       clearInterval(timer);
-      // Too late for the run's notices.
+      // From here on it is too late for the run's notices.
       asking = undefined;
     },
     async closes({ manifest, exitCode, reason, ledger, asked, seconds, ...name }) {
@@ -159,45 +159,45 @@ export function eventsListener(
   };
 }
 
-/** Opens the file for appending. A line that an earlier process has torn is cut off, so that the file stays JSON lines. */
+/** Opens the file for appending. A line torn by an earlier process is cut off, so that the file remains valid JSON lines. */
 function openedFile(path: string, name: string): number {
   try {
     const found = statSync(path, { throwIfNoEntry: false });
     if (found === undefined && lstatSync(path, { throwIfNoEntry: false })) {
-      throw new UserError(`--events ${name} is a link that leads nowhere; name a file`);
+      throw new UserError(`--events ${name} is a broken link; choose a file`);
     }
     if (name === '-' || found?.isFIFO()) {
-      throw new UserError(`--events ${name} is no file; name one, which others can follow with tail -f`);
+      throw new UserError(`--events ${name} is not a file; choose one, which others can follow with tail -f`);
     }
     if (found?.isFile()) cutTornLine(path, name);
     return openSync(path, 'a', 0o666);
   } catch (error) {
-    const remedy = 'name a file in a folder that exists and can be written';
+    const remedy = 'choose a file in an existing, writable folder';
     throw refusedBy(error, (code) => cannotCreate(`cannot open --events ${name} for writing (${code}); ${remedy}`));
   }
 }
 
 /**
- * Cuts off a line that a killed process or a full disk has torn.
- * @throws UserError (2) for a file that holds something else: it would be spoilt
+ * Cuts off a line torn by a killed process or a full disk.
+ * @throws UserError (2) for a file that holds something else, which writing would corrupt
  */
 function cutTornLine(path: string, name: string): void {
   const bytes = readFileSync(path);
   if (!LINE_START.startsWith(bytes.toString('latin1', 0, LINE_START.length))) {
-    throw new UserError(`--events ${name} holds something else than events, and is left as it is; name another file`);
+    throw new UserError(`--events ${name} contains other things than events; choose another file`);
   }
   const end = bytes.lastIndexOf('\n') + 1;
-  // Another run that appends to the same file may have written on.
+  // Another run appending to the same file may have written more.
   if (end < bytes.length && statSync(path).size === bytes.length) truncateSync(path, end);
 }
 
-/** Compares the backend with how it was before, and tells what has changed: the limit of calls, pauses of a rate limit, outages. */
+/** Compares the backend with its previous state and reports changes: the limit of calls, pauses of a rate limit, outages. */
 function backendWatch(
   status: () => BackendStatus | undefined,
   tell: (type: 'limit' | 'paused' | 'resumed', members: object) => void,
 ): () => void {
   let limit: number | undefined;
-  /** What keeps calls back, by the host that is out; the rate limit by an empty name. */
+  /** What blocks calls, keyed by the host that is out; the rate limit has an empty key. */
   const paused = new Map<string, object>();
   return () => {
     const now = status();
@@ -227,7 +227,7 @@ function domains(counts: ReadonlyMap<Domain, number>): Readonly<Record<Domain, n
   return Object.fromEntries([...counts].map(([domain, count]) => [printable(domain), count]));
 }
 
-/** Sums of dollars have digits that mean nothing. */
+/** The last digits of dollar sums are meaningless. */
 function rounded(usd: number): number {
   return Math.round(usd * 1e9) / 1e9;
 }

@@ -1,4 +1,4 @@
-// How a stage's model is opened, and the rows that are told to be too long for it before the first of them is asked.
+// Opens a stage's model, and lists the rows that are too long for it before the first one is asked.
 
 import { present } from '../core/errors.js';
 import { charactersOf } from '../core/types.js';
@@ -8,12 +8,12 @@ import { Reserve } from './budget.js';
 import { type CallSettings, samplingOf } from './options.js';
 import { droppedOf, type Stage, type StageJob } from './stage-contract.js';
 
-/** What a session needs of a model that is open. */
+/** What a session needs from an open model. */
 export type Model = Pick<OpenBackend, 'work' | 'status' | 'report' | 'close' | 'dropped'>;
 
 /**
  * Opens the model of a stage.
- * @param notice tells the user something that the run keeps; `more` is told behind it, and is not kept
+ * @param notice shows the user a notice that the run keeps; `more` is shown after it and is not kept
  */
 export type OpenModel = <J extends StageJob>(
   stage: Stage<J>,
@@ -25,7 +25,7 @@ export const openModel: OpenModel = async (stage, notice) => {
   for (const remark of remarks) notice(remark);
   const { budgetUsd, budgetTokens, maxTokens } = settings;
   const hasBudget = budgetUsd !== undefined || budgetTokens !== undefined;
-  // Keeps back the cost of calls in flight.
+  // Reserves the cost of calls in flight.
   const held = hasBudget ? new Reserve(run.ledger, settings) : undefined;
   const reserve = held && ((chars: number) => held.take(chars, maxTokens));
   const dropped = droppedOf(run);
@@ -42,7 +42,7 @@ export const openModel: OpenModel = async (stage, notice) => {
   }
 };
 
-/** What the settings say of how a model is asked. */
+/** The settings that say how a model is asked. */
 export function backendOptions(settings: CallSettings) {
   const { stream, fitMaxTokens, allowParamDrop, concurrency, maxAttempts, keepGoing, rpm, tpm } = settings;
   return {
@@ -59,8 +59,8 @@ export function backendOptions(settings: CallSettings) {
 }
 
 /**
- * Lists the rows that are too long for a context that is told. They are asked all the same: sizes are estimates.
- * @throws UserError where no row can fit or once the user has interrupted; the backend is closed then
+ * Lists the rows that are too long for a reported context. They are asked anyway: sizes are estimates.
+ * @throws UserError if no row can fit or once the user has interrupted; the backend is then closed
  */
 async function sayWhatIsTooLong<J extends StageJob>(
   stage: Stage<J>,

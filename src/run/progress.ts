@@ -1,4 +1,4 @@
-// Progress of a run on stderr, from its beginning to its end: a live block on a terminal, a line now and then elsewhere.
+// Progress of a run on stderr: a live block on a terminal, an occasional line elsewhere.
 
 import { domainName, inTableOrder } from '../core/domains.js';
 import { duration, oneLine, printable, shortened, widthOf } from '../core/printable.js';
@@ -6,18 +6,18 @@ import { barLines, bold, dim, hasBlocks, withRedFailures, wrapped } from '../cor
 import type { BackendStatus, Domain, Io, TextSink } from '../core/types.js';
 
 interface ProgressOptions {
-  /** What runs: `infer`, `judge`. */
+  /** The command that runs: `infer`, `judge`. */
   readonly title: string;
   /** What is counted. */
   readonly unit?: 'rows' | 'requests';
-  /** Rows (times repeats) by domain, and those of them that were done before this session. */
+  /** Rows (times repeats) by domain, and how many of them were done before this session. */
   readonly totals: ReadonlyMap<Domain, number>;
   readonly already: ReadonlyMap<Domain, number>;
-  /** Of the backend: its calls in flight, limit, pauses, outages and latest failure; undefined until it is opened. */
+  /** The backend's calls in flight, limit, pauses, outages and latest failure; undefined until it is opened. */
   readonly status: () => BackendStatus | undefined;
-  /** What the run has spent, in words; undefined where nobody knows. */
+  /** What the run has spent, in words; undefined if unknown. */
   readonly spending?: () => string | undefined;
-  /** Writes nothing at all; errors are the caller's. */
+  /** Writes nothing; the caller reports errors. */
   readonly quiet: boolean;
   /** Adds a line for each failed row. */
   readonly verbose: boolean;
@@ -30,7 +30,7 @@ interface SettledRow {
   readonly tokens: number;
   /** For --verbose: which row failed, and why. */
   readonly reason?: string;
-  /** Settled before in this session; its record has become stale since. */
+  /** Already settled once in this session; its record has become stale since. */
   readonly isAgain?: boolean;
 }
 
@@ -39,12 +39,12 @@ export type Progress = ReturnType<typeof openProgress>;
 const TICK_MS = 100;
 const LINE_EVERY_MS = 30_000;
 const LINES_PER_RUN = 20;
-/** A run of seconds needs no twenty lines. */
+/** A run that takes seconds does not need twenty lines. */
 const LINE_AT_MOST_EVERY_MS = 1_000;
 
 /**
- * Shows the progress of a run. On a terminal a block is redrawn in place at most ten times a second; the cursor always rests
- * below it, so that a process that ends at once leaves a whole screen. Rate and time left count this session's rows only.
+ * Shows the progress of a run. On a terminal, a block is redrawn in place at most ten times a second; the cursor always rests below it, so
+ * that a process that ends abruptly leaves a clean screen. Rate and time left count only this session's rows.
  */
 export function openProgress({ stderr, env }: Pick<Io, 'stderr' | 'env'>, options: ProgressOptions) {
   const { color, verbose } = options;
@@ -62,9 +62,9 @@ export function openProgress({ stderr, env }: Pick<Io, 'stderr' | 'env'>, option
       if (verbose && row.status === 'failed') show.notice(`failed: ${row.reason ?? domain}`);
       show.settled();
     },
-    /** Shows a line for good, above the block. */
+    /** Prints a permanent line above the block. */
     notice: (text: string): void => show.notice(text),
-    /** Shows what is pending, takes the block away and stops the timer; the last call. Harmless when repeated. */
+    /** Prints what is pending, removes the block and stops the timer; the last call. Safe to repeat. */
     finish(): void {
       clearInterval(timer);
       show.finish();
@@ -72,7 +72,7 @@ export function openProgress({ stderr, env }: Pick<Io, 'stderr' | 'env'>, option
   };
 }
 
-/** A block that is redrawn in place, the cursor always below it. Lines for good stand above it. */
+/** A block that is redrawn in place, with the cursor always below it. Permanent lines appear above it. */
 function liveBlock(
   stderr: TextSink,
   tally: Tally,
@@ -80,18 +80,18 @@ function liveBlock(
 ): ReturnType<typeof plainLines> {
   let drawn: readonly string[] = [];
   let pending = '';
-  /** Puts these lines in the place of the block; a terminal made narrower since has broken its lines. */
+  /** Replaces the block with these lines; a terminal made narrower since then has wrapped its old lines. */
   const redraw = (lines: readonly string[], bars: number) => {
     const rows = drawn.reduce((sum, line) => sum + Math.max(1, Math.ceil(widthOf(line) / stderr.columns)), 0);
     const erase = rows === 0 ? '' : `\x1b[${rows}A\r\x1b[0J`;
-    // The bar of the whole stands out, and what is no bar stands back.
+    // The bar of the run is bold, and lines that are not bars are dim.
     const painted = lines.map((line, at) => (at === 0 ? bold(line, look) : at < bars ? line : dim(line, look)));
     stderr.write(`${erase}${pending}${painted.map((line) => `${withRedFailures(line, look)}\n`).join('')}`);
     pending = '';
     drawn = lines;
   };
   const draw = () => {
-    // A column and a row stay free: a terminal may break a full line, and the cursor rests below the block.
+    // Leaves a column and a row free: a terminal may wrap a full line, and the cursor rests below the block.
     const { lines, bars } = blockLines(tally, stderr.columns - 1, (stderr.rows ?? 24) - 1, look.blocks);
     if (pending !== '' || lines.join('\n') !== drawn.join('\n')) redraw(lines, bars);
   };
@@ -106,7 +106,7 @@ function liveBlock(
   };
 }
 
-/** A line at the beginning, every 5 % or half minute, and at the end. */
+/** One line at the beginning, one every 5 % or half minute, and one at the end. */
 function plainLines(stderr: TextSink, tally: Tally) {
   const step = () => Math.floor((tally.sums.done / Math.max(1, tally.sums.total)) * LINES_PER_RUN);
   let shown = { at: 0, step: -1, done: -1 };
@@ -134,7 +134,7 @@ function plainLines(stderr: TextSink, tally: Tally) {
   };
 }
 
-/** `3.2 rows/s`, `4812 tokens/s`, `$4.10 of $5.00`, `about 5 min left`, as far as they are known. */
+/** `3.2 rows/s`, `4812 tokens/s`, `$4.10 of $5.00`, `about 5 min left`, each if known. */
 function paceParts(tally: Tally): string[] {
   const { total, done } = tally.sums;
   const { rows, tokens } = tally.rates();
@@ -168,10 +168,10 @@ function outageText({ host, hasAnswered, forMs, leftMs }: BackendStatus['outages
   return `${host} ${hasAnswered ? 'silent' : 'not ready'} since ${timeOfDay(Date.now() - forMs)}${until}`;
 }
 
-/** The block's lines, none wider than `columns`, no more than `height`: bars, the first of the whole, and what else there is to say. */
+/** The block's lines, none wider than `columns`, at most `height` of them: bars, first that of the run, then other information. */
 function blockLines(tally: Tally, columns: number, height: number, blocks: boolean) {
   const words = [...wrapped(paceParts(tally).join(', '), columns, 2), ...backendLines(tally, columns)].filter(Boolean);
-  // The bar of a single domain would be that of the whole.
+  // With a single domain, its bar would equal that of the run.
   const domains = tally.domains.size > 1 ? [...tally.domains] : [];
   const parts = domains.map(([domain, counts]) => ({ name: domainName(domain), ...counts }));
   const all = barLines([{ name: tally.options.title, ...tally.sums }, ...parts], columns, blocks);
@@ -182,7 +182,7 @@ function blockLines(tally: Tally, columns: number, height: number, blocks: boole
 
 type Tally = ReturnType<typeof openTally>;
 
-/** What a session has counted, since it began by a clock that never goes back. */
+/** Counts of a session since it began, timed by a monotonic clock. */
 function openTally(options: ProgressOptions, began: number) {
   const { unit = 'rows', totals, already } = options;
   const sorted = [...totals].sort(([a], [b]) => inTableOrder(a, b));
@@ -204,7 +204,7 @@ function openTally(options: ProgressOptions, began: number) {
       const seconds = Math.max(1000, performance.now() - began) / 1000;
       return { rows: own.rows / seconds, tokens: own.tokens / seconds };
     },
-    /** Counts a row that this session has settled. One that is settled again counts for the rate alone. */
+    /** Counts a row that this session has settled. If it is settled again, it counts only for the rate. */
     count(domain: Domain, { status, tokens, isAgain = false }: SettledRow): void {
       const counts = domains.get(domain);
       for (const each of counts === undefined || isAgain ? [] : [counts, sums]) {

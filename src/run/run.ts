@@ -1,4 +1,4 @@
-// An open run: its folder, held by one process alone and checked, what stays in memory of its rows, and what asking finds out.
+// An open run: its folder, locked for one process and checked, the summaries of its rows in memory, and what asking reveals.
 
 import { readFileSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
@@ -13,35 +13,35 @@ import { Ledger } from './budget.js';
 import { type Journal, type JournalRecord, openJournal, viewJournal } from './journal.js';
 import { type Manifest, readManifest } from './manifest.js';
 
-/** The price, given the models that have answered so far; undefined where nobody knows it, which is not a price of zero. */
+/** The price, given the models that have answered so far; undefined if unknown, which does not mean zero. */
 export type Pricing = (servedModels: ReadonlySet<string>) => Price | undefined;
 
-/** What a finished row has come to. */
+/** The result of a finished row. */
 export interface RowState {
   readonly status: 'ok' | 'failed';
   readonly class?: string | undefined;
-  /** Of a failed row. */
+  /** Only for a failed row. */
   readonly reason?: string | undefined;
   readonly flags: readonly string[];
 }
 
 /** What stays in memory of a finished row. */
 export interface RowSummary extends RowState {
-  /** What the row's record has cost, over all its tries. */
+  /** The cost of the row's record, over all its tries. */
   readonly usage: Usage;
-  /** Characters that were sent, where one call is all that the record took. */
+  /** Characters sent, if the record took exactly one call. */
   readonly chars?: number | undefined;
   /** Tries of all its calls; 0 for a record that needed none. */
   readonly attempts: number;
-  /** Calls that the usage is of. */
+  /** Calls that the usage covers. */
   readonly calls: number;
-  /** What all of the row's records took that asked for it, this one last. */
+  /** The cost of each of the row's records that needed a model, this one last. */
   readonly taken: readonly Pick<RowSummary, 'usage' | 'calls'>[];
   /** What the record was made from and with (see `StageOutput.stampOf`). */
   readonly stamp: string;
 }
 
-/** Under which name a record's log holds its stamp: a world model's answers depend on the parameters that were dropped, and on little else. */
+/** The key of the stamp in a record's log. A world model's answers depend on little more than the dropped parameters. */
 export function stampKeyOf(kind: Manifest['kind']) {
   return asksWorldModel(kind) ? 'dropped' : 'stamp';
 }
@@ -49,21 +49,21 @@ export function stampKeyOf(kind: Manifest['kind']) {
 export type Run = Awaited<ReturnType<typeof openRun>>;
 
 /**
- * Opens `<dir>/<name>.jsonl` with its journal and manifest for this process alone, and takes up what earlier sessions of the run found
- * out. For a dry run nothing is made, locked, set aside or repaired, and another process may work there.
- * @throws UserError 73 (folder, lock), 78 (begun under another identity), 65 (manifest unreadable), 66 for a journal that cannot be read.
+ * Opens `<dir>/<name>.jsonl` with its journal and manifest for this process only, and restores what earlier sessions of the run found out.
+ * A dry run creates, locks, moves and repairs nothing, and another process may be working there.
+ * @throws UserError 73 (folder, lock), 78 (started under another identity), 65 (manifest unreadable), 66 for a journal that cannot be read.
  */
 export async function openRun(options: {
   readonly kind: Manifest['kind'];
-  /** Absolute. */
+  /** Absolute path. */
   readonly dir: string;
   readonly name: string;
-  /** Sets what is there aside and begins anew. */
+  /** Sets existing files aside and starts over. */
   readonly fresh: boolean;
   readonly dryRun?: boolean;
   /** A second file that such a run may write. */
   readonly beside?: string;
-  /** Is given the stored manifest, from which it may take over what only asking can find out. */
+  /** Receives the stored manifest, from which it may take what only asking reveals. */
   identity(stored: Manifest | undefined): Identity;
   readonly stateOf: (record: JournalRecord) => RowState;
   /** What calls cost, given the models that have answered so far. */
@@ -92,16 +92,16 @@ export async function openRun(options: {
     const summarise = (record: JournalRecord, earlier: RowSummary | undefined) => {
       const summary = summaryOf(stateOf(record), record.log, stampKeyOf(kind));
       if (!isOpen) ledger.add(entryOf(summary, record.log));
-      // What the record took whose place this one takes is kept.
+      // Keeps what the replaced record took.
       return earlier === undefined ? summary : { ...summary, taken: [...earlier.taken, ...summary.taken] };
     };
     journal = await (dryRun
       ? viewJournal(fresh ? undefined : journalPath, summarise)
       : openJournal(journalPath, summarise));
     isOpen = true;
-    // Requests of a batch are paid for before the first record is there.
+    // Requests of a batch are paid for before the first record exists.
     const isBegun = journal.size > 0 || found?.batch !== undefined || ((await sizeOf(outputPath)) ?? 0) > 0;
-    // A run that holds nothing yet binds nobody: after a mistyped model the command is simply given again.
+    // A run without results commits to nothing: after a mistyped model, the corrected command just works.
     const stored = isBegun ? found : undefined;
     if (stored === undefined) servedModels.clear();
     const identity = options.identity(stored);
@@ -111,43 +111,43 @@ export async function openRun(options: {
       ...paths,
       kind,
       dir,
-      /** What it writes there, its lock included; some of it may not be there yet. */
+      /** The files it writes there, including its lock; some may not exist yet. */
       files: [...whole, journalPath, join(dir, `.${name}.lock`)],
       journal,
-      /** The manifest found on opening; undefined where the folder holds no row yet. */
+      /** The manifest found on opening; undefined if the folder has no rows yet. */
       stored,
-      /** Rewritten where the run learns what belongs to its identity only while asking (a dropped parameter, the judge's snapshot). */
+      /** Updated when asking reveals part of the run's identity (a dropped parameter, the judge's snapshot). */
       identity,
-      /** When its first session began, ISO 8601, and when this one did, by the clock of `performance`. */
+      /** When its first session began, in ISO 8601, and when this session began, by the clock of `performance`. */
       startedAt: stored?.startedAt ?? new Date().toISOString(),
       openedAt: performance.now(),
-      /** What all sessions have spent: on records, those that others have replaced since among them, and on what came to no record. */
+      /** What all sessions have spent: on records, including replaced ones, and on calls that led to no record. */
       ledger,
       /** Rows that earlier sessions have finished. */
       finishedBefore: [...ids()].filter((id) => known(id)?.status === 'ok').length,
-      /** What earlier sessions spent on what came to no record. */
+      /** What earlier sessions spent on calls that led to no record. */
       unrecorded,
       notices: [...(stored?.notices ?? []), ...(repaired === undefined ? [] : [repaired])],
       servedModels,
-      /** The folder of the batch files that the run is asked by; undefined where it is asked live. */
+      /** The folder of the batch files that the run asks through; undefined if it asks live. */
       batch: stored?.batch,
-      /** What `awb serve` said of its models, by the file's SHA-256. */
+      /** What `awb serve` said about its models, keyed by the file's SHA-256. */
       models: new Map((stored?.models ?? []).map((model) => [String(model.sha256), model])),
       close,
     };
   });
 }
 
-/** What an earlier session's record adds to what was spent. */
+/** What an earlier session's record adds to the spending. */
 export function entryOf({ usage, chars, calls }: RowSummary, { uncounted }: JournalRecord['log']) {
   return { usage, chars, calls, ...(isUncounted(uncounted) && { uncounted }) };
 }
 
 export function summaryOf(state: RowState, log: JournalRecord['log'], stampKey: string): RowSummary {
   const { status, class: failure, reason, flags } = state;
-  // Its checksum shows that a run has written it.
+  // The record's checksum shows that a run wrote it.
   const { usage = {}, chars, attempts = 0, tries } = log as Partial<CallLog>;
-  // So it is with the stamp, which is a text.
+  // The same goes for the stamp, which is a string.
   const { [stampKey]: stamp = '' } = log as Readonly<Record<string, string | undefined>>;
   const calls = callsIn(tries);
   return {
@@ -164,12 +164,12 @@ export function summaryOf(state: RowState, log: JournalRecord['log'], stampKey: 
   };
 }
 
-/** Makes a run's folder, and takes the run for this process alone. @throws UserError (73) */
+/** Creates a run's folder, and locks the run for this process. @throws UserError (73) */
 export async function lockRun({ dir, name }: { readonly dir: string; readonly name: string }) {
   await makeFolder(dir);
   const holder = await readManifest(pathsOf({ dir, name }).manifestPath).catch(() => undefined);
   const who = holder?.state === 'running' ? ` (process ${holder.process?.pid} on ${holder.process?.host})` : '';
-  const busy = `another awb works in ${dir}${who}; wait for it to end, or choose another --output-dir`;
+  const busy = `another awb is working in ${dir}${who}; wait for it to end, or choose another --output-dir`;
   return lockFile(join(dir, `.${name}.lock`), busy);
 }
 
@@ -189,20 +189,20 @@ async function makeFolder(dir: string): Promise<void> {
   });
 }
 
-/** Nobody knows how rows without a manifest were made, so they are neither written over nor mixed with others. */
+/** How rows without a manifest were made is unknown, so they are neither overwritten nor mixed with others. */
 export async function requireNoStray(
   paths: readonly string[],
-  remedy = 'choose another --output-dir, or --fresh to keep it aside',
+  remedy = 'choose another --output-dir, or --fresh to move it aside',
 ): Promise<void> {
   for (const path of paths) {
     if (((await sizeOf(path)) ?? 0) === 0) continue;
     throw cannotCreate(
-      `${path} was not made by a run in this folder (it has no manifest beside it), and would be written over; ${remedy}`,
+      `${path} was not made by a run in this folder (there is no manifest next to it) and would be overwritten; ${remedy}`,
     );
   }
 }
 
-/** Moves a run's files into a folder of their own beside them. */
+/** Moves a run's files into a new folder next to them. */
 export async function setAside(dir: string, paths: readonly string[]): Promise<void> {
   const aside = join(dir, `before-${new Date().toISOString().replace(/[:.]/g, '-')}`);
   for (const path of paths) {
@@ -212,20 +212,20 @@ export async function setAside(dir: string, paths: readonly string[]): Promise<v
   }
 }
 
-/** Whether a process of this machine is at work still. @param pid undefined for nobody */
+/** Whether a process on this machine is still running. @param pid undefined for no process */
 export function isAlive(pid: number | undefined): boolean {
   if (pid === undefined || !Number.isInteger(pid) || pid <= 0) return false;
   try {
-    // Signal 0 is not sent: it only asks whether there is such a process.
+    // Signal 0 is not delivered: it only checks that the process exists.
     process.kill(pid, 0);
   } catch (error) {
     return codeOf(error) === 'EPERM';
   }
   try {
-    // One that has ended keeps its number until its parent has looked. Behind the name, which may hold anything, stands the state.
+    // A process that has ended keeps its number until its parent has reaped it. The state follows the name, which may contain anything.
     return !/\) Z [^)]*$/.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
   } catch {
-    // A system without /proc, or a process that has gone meanwhile.
+    // The system has no /proc, or the process has ended meanwhile.
     return true;
   }
 }

@@ -1,4 +1,4 @@
-// One session of asking: rows that are not done go to the backend, and each record is on the disk before the next call starts.
+// One session of asking: unfinished rows go to the backend, and each record is on the disk before the next call starts.
 
 import pLimit from 'p-limit';
 import { callsTogether, costOfBoth } from '../core/costs.js';
@@ -20,36 +20,36 @@ import {
   summaryOf,
 } from './stage-contract.js';
 
-/** How long calls in flight may go on after the first interrupt. */
+/** How long calls in flight may continue after the first interrupt. */
 const DRAIN_MS = 3_000;
-/** Rows settled without a model are made durable together. */
+/** Rows settled without a model are made durable together, this many at once. */
 const ALONE_AT_ONCE = 64;
 
-/** What a session came to. */
+/** The result of a session. */
 export type SessionResult = Awaited<ReturnType<typeof runSession>>;
 
 const NOTHING: Unrecorded = { calls: 0, usage: {} };
 
-/** Of two parts, or two sessions, what came to no record. */
+/** The combined cost, in two parts or two sessions, of calls that led to no record. */
 export function bothUnrecorded(one: Unrecorded, other: Unrecorded): Unrecorded {
   return { ...costOfBoth(one, other), calls: one.calls + other.calls };
 }
 
-/** What to type to continue: `--fresh` would start over once more. */
+/** What to type to continue: `--fresh` would start over again. */
 export function sameCommand(fresh: boolean): string {
   return fresh ? 'the same command without --fresh' : 'the same command';
 }
 
-/** How a run goes on that a listener has stopped. */
+/** How to continue a run that a listener has stopped. */
 export function wayOn(fresh: boolean, exitCode: ExitCode): string {
-  if (exitCode === EXIT.badData) return `${sameCommand(fresh)} tries again, and with --keep-going goes on all the same`;
+  if (exitCode === EXIT.badData) return `${sameCommand(fresh)} tries again, and with --keep-going it continues anyway`;
   return `${sameCommand(fresh)}${exitCode === EXIT.later ? ' with a larger budget' : ''} continues`;
 }
 
 /**
  * Asks these rows of a stage, in this order. Never rejects.
- * @param save writes the manifest with the run's identity as it stands
- * @param isHeld of what is held results are read, and nothing new is asked
+ * @param save writes the manifest with the run's current identity
+ * @param isHeld a held row only has its results read; nothing new is asked for it
  */
 export async function runSession<J extends StageJob>(
   stage: Stage<J>,
@@ -60,16 +60,16 @@ export async function runSession<J extends StageJob>(
 ) {
   const { io, run, settings } = stage;
   let [asked, calls] = [0, 0];
-  /** What rows have cost that have no record of it yet. */
+  /** The cost of rows that is not in a record yet. */
   const unkept = new Map<string, Unrecorded>();
-  /** Serial groups in which a job has come to a record that is not done: those behind it wait for another session. */
+  /** Serial groups with a job whose record is not done: the jobs after it wait for another session. */
   const ended = new Set<string>();
   let stopReason: string | undefined;
   let stopCode: ExitCode = EXIT.incomplete;
   let error: unknown;
   let backend: Model | undefined;
   const halt = new AbortController();
-  /** Aborted by the user's interrupt, and by a listener. */
+  /** Aborted by the user's interrupt, or by a listener. */
   const stop = AbortSignal.any([io.stop, halt.signal]);
   let savedIdentity = run.identity;
   let saving = Promise.resolve();
@@ -86,7 +86,7 @@ export async function runSession<J extends StageJob>(
     run.notices.push(text);
     tell(`${text}${more}`);
   };
-  /** Starts nothing more. Calls in flight are paid for, so they may take their time. */
+  /** Starts nothing more. Calls in flight are paid for, so they may finish. */
   const end = (reason: string) => {
     if (stop.aborted) return;
     halt.abort();
@@ -129,14 +129,14 @@ export async function runSession<J extends StageJob>(
     const chains = chainsOf(todo.filter((job) => !stage.asks(job)));
     await Promise.all(chains.map((chain) => slots(() => (stop.aborted ? undefined : solve(chain, nobody)))));
     const wasAwaited = asked > 0 && run.batch !== undefined && run.stored?.batch !== undefined;
-    // Requests that were written for rows about which nobody is asked now are not waited for any more.
+    // Requests written for rows that are no longer asked about are not awaited any more.
     let isNext = missing.length > 0 || wasAwaited;
     while (isNext && !stop.aborted) {
       await askModelOf(missing, abort);
       const report = backend?.report?.();
-      // What is awaited does not come by asking again.
+      // Asking again does not bring awaited results.
       if (report !== undefined && !report.isLive) return;
-      // What a row was asked with may have changed since it was settled.
+      // The parameters a row was asked with may have changed since it was settled.
       missing = todo.filter((job) => summaryOf(stage, job) === undefined && !ended.has(job.group));
       isNext = missing.length > 0;
     }
@@ -159,9 +159,9 @@ export async function runSession<J extends StageJob>(
     await backend.work(chainsOf(jobs), solve, { stop, abort }, { tried, files });
   }
 
-  /** Solves the jobs of a chain as far as it goes; anew from the job that is asked about where what is sent changes meanwhile. */
+  /** Solves the jobs of a chain as far as possible; starts again from the current job if what is sent changes meanwhile. */
   async function solve(chain: Chain<J>, ask: Ask): Promise<void> {
-    /** What the job that is asked about has cost. */
+    /** The cost of the current job so far. */
     let spent: CallLog | undefined;
     const askModel: AskModel = async (question) => {
       const job = currentOf(chain);
@@ -179,7 +179,7 @@ export async function runSession<J extends StageJob>(
       tellAll((listener) => listener.answered?.(job, outcome.log));
       if (outcome.status === 'ok' && outcome.servedModel !== undefined) run.servedModels.add(outcome.servedModel);
       enter();
-      // Of several tries nobody knows which of them were counted.
+      // With several tries, it is unknown which of them were counted.
       const log = outcome.log.attempts === 1 && chars > 0 ? { ...outcome.log, chars } : outcome.log;
       spent = spent === undefined ? log : callsTogether(spent, log);
       if (mark !== markOf(run)) throw new SentOtherwise();
@@ -204,24 +204,24 @@ export async function runSession<J extends StageJob>(
     }
   }
 
-  /** The parameters that are left out now. The run's identity lags behind until a reply shows whether the run may go on without them. */
+  /** The parameters that are left out now. The run's identity lags behind until a reply shows whether the run may continue without them. */
   function sent(): string {
     return (backend?.dropped() ?? droppedOf(run)).join(' ');
   }
 
-  /** Takes what is left out now into the run's identity. @throws UserError (78) where rows of an earlier session were asked with it */
+  /** Adds the parameters left out now to the run's identity. @throws UserError (78) if rows of an earlier session were asked with them */
   function enter(): void {
     const dropped = backend?.dropped();
     if (dropped === undefined || dropped.join(' ') === markOf(run)) return;
     if (run.finishedBefore > 0) {
       throw identityDiffers(
-        `the endpoint now rejects ${dropped.join(', ')}, and ${run.finishedBefore} finished rows were asked with it; ask an endpoint that takes it, or leave it out from the start with --fresh`,
+        `the endpoint now rejects ${dropped.join(', ')}, but ${run.finishedBefore} finished rows were asked with it; use an endpoint that takes it, or start over without it (--fresh)`,
       );
     }
     run.identity = { ...run.identity, sampling: { ...asObject(run.identity.sampling), dropped } };
   }
 
-  /** Puts what a row was asked with on the disk before the row: otherwise a killed run would not know its own rows again. */
+  /** Writes what a row was asked with to the disk before the row itself; otherwise a killed run would not recognise its own rows. */
   function saveIdentity(): Promise<void> {
     if (run.identity !== savedIdentity) {
       savedIdentity = run.identity;
@@ -232,9 +232,9 @@ export async function runSession<J extends StageJob>(
 
   /** Makes a record durable. @returns whether its row is done */
   async function keep(job: J, record: JournalRecord): Promise<boolean> {
-    // Asked live, a row still has the results of before in its batch folder, and they are not to be taken for those of later requests.
+    // A row that is asked live may still have earlier results in its batch folder, which must not be read as those of later requests.
     const batched = batchedIn(job.id);
-    // The domain is for those who read a run without its data.
+    // The domain is for readers of a run without its data.
     const log = { ...(batched > 0 && { batched }), ...record.log, domain: job.domain };
     const summary = await run.journal.append({ ...record, log });
     asked++;
@@ -253,27 +253,27 @@ export async function runSession<J extends StageJob>(
   const report = backend?.report?.();
   drain.close();
   await backend?.close().catch(note);
-  // Whatever a listener brings about from here on is too late to be told.
+  // Whatever a listener triggers from here on is too late to be announced.
   halt.abort();
   tellAll((listener) => listener.ends?.());
   return {
     /** Rows settled. */
     asked,
-    /** Why a listener ended it early, and the exit code that it gave. */
+    /** Why a listener ended it early, and the exit code it gave. */
     stopReason,
     stopCode,
-    /** Calls that ended, and the seconds of wall time that asking took. What is read from files says nothing of how fast a model is. */
+    /** Calls that ended, and the wall time spent asking, in seconds. Reading results from files says nothing about a model's speed. */
     pace: report === undefined ? { calls, seconds } : { calls: 0, seconds: 0 },
-    /** What has come of batch files, where the run is asked by them. */
+    /** The state of the batch files, if the run asks through them. */
     report,
-    /** What came to no record. */
+    /** The cost of calls that led to no record. */
     unrecorded: [...unkept.values()].reduce(bothUnrecorded, NOTHING),
-    /** What broke it off: an error of the backend, of the stage, of the disk or of a listener. */
+    /** What broke it off: an error of the backend, the stage, the disk or a listener. */
     error,
   };
 }
 
-/** Tells all listeners of an event. What one of them brings about while it hears one is told once all have heard that one. */
+/** Announces an event to all listeners. An event that a listener triggers meanwhile is announced once all have heard the current one. */
 function tellerTo(listeners: readonly StageListener[], onFailure: (error: unknown) => void) {
   const waiting: ((listener: StageListener) => void)[] = [];
   let isTelling = false;
@@ -294,9 +294,9 @@ function tellerTo(listeners: readonly StageListener[], onFailure: (error: unknow
   };
 }
 
-/** Jobs that are solved one after the other, or a single one. */
+/** Jobs that are solved one after another, or a single one. */
 interface Chain<J extends StageJob> extends Job {
-  /** Those that have no record yet. */
+  /** Jobs without a record yet. */
   readonly left: J[];
   readonly last: J;
 }
@@ -306,18 +306,18 @@ function chainsOf<J extends StageJob>(jobs: readonly J[]): Chain<J>[] {
   return [...chains.values()].map((own) => ({ group: own[0].group, left: [...own], last: present(own.at(-1)) }));
 }
 
-/** The job that is asked about, or was asked about last. */
+/** The job that is being asked about, or the last one that was. */
 function currentOf<J extends StageJob>({ left: [first], last }: Chain<J>): J {
   return first ?? last;
 }
 
-/** Thrown through a stage's `solve` where nothing more comes of a question in this session. */
+/** Thrown through a stage's `solve` if a question gets no answer in this session. */
 class Left extends Error {}
 
-/** The same where a reply was asked for in another way than replies are now, since a parameter was dropped meanwhile: it is not kept. */
+/** Likewise, if a reply was asked for with parameters that have been dropped since: the reply is not kept. */
 class SentOtherwise extends Error {}
 
-/** `over` is aborted some seconds after the user's first interrupt; `tell` is given a line for the user then. */
+/** `over` is aborted some seconds after the user's first interrupt; `tell` then gets a line for the user. */
 export function drainOnInterrupt({ stop }: Io, tell: (text: string) => void) {
   const over = new AbortController();
   let timer: NodeJS.Timeout | undefined;

@@ -1,4 +1,4 @@
-// What a stage is: the rows that a run is about, and what infer or judge does with each of them.
+// The contract of a stage: the rows of a run, and what infer or judge does with each of them.
 
 import type { Price } from '../core/costs.js';
 import type { ExitCode } from '../core/errors.js';
@@ -25,90 +25,90 @@ import type { AskingSettings } from './options.js';
 import type { RowSummary, Run } from './run.js';
 import type { Target } from './target.js';
 
-/** One row to be asked once: a row of the data in one of its repeats, or one judgement of that. */
+/** One row to be asked once: a row of the data in one of its repeats, or one judgement of it. */
 export interface StageJob extends Job {
-  /** The journal's id of the row and repeat, and of the judgement. */
+  /** The journal's id of the row and repeat, or of the judgement. */
   readonly id: string;
   readonly domain: Domain;
-  /** Set for the jobs of a chain: each needs the records of those of its group before it, so they are asked one after the other. */
+  /** Set for the jobs of a chain: each needs the records of the jobs before it in its group, so they are asked one after another. */
   readonly serial?: true | undefined;
-  /** Set where an earlier job stands for the same row and repeat, which is chosen once. */
+  /** Set if an earlier job covers the same row and repeat, which is counted as chosen once. */
   readonly isFurther?: true | undefined;
 }
 
 /**
- * Asks the model that the stage is about, and resolves to what came of it after all tries. Where a row has to be left for another
- * session, or asked anew, it throws what `solve` lets through.
+ * Asks the stage's model, and resolves to the result after all tries. If a row must be left for another session, or asked again, it throws
+ * an error that `solve` must let through.
  */
 export type AskModel = (question: () => Promise<ModelRequest>) => Promise<ModelReply | ModelFailure>;
 
-/** What the output and the manifest of a run are made of. */
+/** What the output and the manifest of a run are made from. */
 export interface StageOutput<J extends StageJob> {
   readonly io: Io;
   readonly run: Run;
   /** Every row that the run chose or has a record of, in output order. */
   readonly rows: readonly J[];
-  /** What is kept in the journal, and costs as much, and is not a row of the output. */
+  /** Jobs that are kept in the journal and cost as much, but are not rows of the output. */
   readonly between?: readonly J[];
   /**
-   * What a record is made from and with, in one text that stands in its log; undefined where no record can hold. A record with another
-   * stamp counts as not there.
+   * What a record is made from and with, as one string in its log; undefined if no record can be valid. A record with a different stamp
+   * counts as missing.
    * @param failure the record's class of failure, if it failed
-   * @param mark what is sent beside the messages, see `markOf`
-   * @param recorded the stamp that the record has
+   * @param mark what is sent besides the messages, see `markOf`
+   * @param recorded the stamp in the record
    */
   stampOf(job: J, failure: string | undefined, mark: string, recorded: string): string | undefined;
   /** Whether a row with this record need not be asked again when the command is repeated. */
   isDone(job: J, summary: RowSummary): boolean;
   /** The output line of a row. */
   compose(job: J, record: JournalRecord): Promise<string>;
-  /** A second file beside the output, made of the journal, too. */
+  /** A second file next to the output, also made from the journal. */
   readonly beside?: { readonly path: string; lines(): AsyncIterable<string> };
-  /** Changes of these make the output be written again although no row was asked. */
+  /** If any of these changes, the output is written again even if no row was asked. */
   readonly outputForm: Readonly<Record<string, unknown>>;
-  /** What the manifest holds beside the counts. */
+  /** The manifest's fields apart from the counts. */
   readonly manifest: Pick<Manifest, 'meta' | 'settings' | 'data' | 'endpoints' | 'label' | 'predictions'> & {
-    /** Read anew each time: who answers is known only then. */
+    /** Read again each time: the served model is known only after asking. */
     readonly price?: Price | undefined;
   };
-  /** Chosen rows that cannot be asked at all, by domain: unusable lines of the data, rows without a prediction. */
+  /** Chosen rows that cannot be asked, by domain: unusable lines of the data, rows without a prediction. */
   readonly absent: Readonly<Record<string, number>>;
-  /** Who is to hear what the stage does. */
+  /** Listeners to what the stage does. */
   readonly listeners?: readonly StageListener[];
 }
 
 export interface Stage<J extends StageJob> extends StageOutput<J> {
   readonly settings: AskingSettings & BatchSettings & { readonly fresh: boolean };
   readonly target: Target;
-  /** The options of the command, where it can ask by batch files. */
+  /** The options of the command, if it can ask through batch files. */
   readonly options?: OptionTable;
-  /** Whether it is an agent that is asked, and no judge. */
+  /** Whether an agent is asked instead of a judge. */
   readonly asksAgent?: boolean | undefined;
-  /** The form that replies are held to; undefined where they are free. */
+  /** The format that replies must follow; undefined if they are free. */
   readonly responseFormat?: unknown;
-  /** What to tell the user once a model is to be asked. */
+  /** Lines for the user, shown once a model is about to be asked. */
   readonly remarks?: readonly string[];
-  /** The chosen rows in the order of asking, and whatever else they need to have been asked before. */
+  /** The chosen rows in the order of asking, with any others that must be asked first. */
   readonly order: readonly J[];
-  /** Whether a model has to be asked for a row. */
+  /** Whether a row needs a model. */
   asks(job: J): boolean;
   /**
-   * Asks what is to be asked about one row, or the rows of a chain in their order, and gives the record of each. A record is on the disk
-   * before the next one is asked for; behind one that is not done no other is. Rows that need no model ask nothing.
+   * Asks what is needed for one row, or for the rows of a chain in order, and yields the record of each. A record is on the disk before the
+   * next one is requested; after one that is not done, none follows. Rows that need no model ask nothing.
    */
   solve(jobs: readonly J[], ask: AskModel): AsyncIterable<JournalRecord>;
   /**
-   * All that a row is asked, one call each, where every reply can be used. It is for sizes alone, and may stand for a request that
-   * cannot be made yet.
+   * All questions about a row, one call each, assuming every reply is usable. Only used for sizes, so a question may stand in for a request
+   * that cannot be made yet.
    */
   questions(job: J): Promise<readonly Question[]>;
-  /** The reply that the data has to a row: its size stands for that of the model's. */
+  /** The data's own reply to a row, whose size is used as an estimate of the model's. */
   truth?(job: J): Promise<string>;
-  /** Where a row lies, and its bytes there; undefined where another job stands for the same prompt. */
+  /** Where a row lies, and its length there in bytes; undefined if another job covers the same prompt. */
   placeOf(job: J): { readonly place: string; readonly bytes: number } | undefined;
 }
 
-/** How rows are solved that stand by themselves, or that find in the journal what came before. */
+/** Solves rows that are independent, or that find earlier results in the journal. */
 export function oneByOne<J extends StageJob>(recordOf: (job: J, ask: AskModel) => Promise<JournalRecord>) {
   return async function* (jobs: readonly J[], ask: AskModel): AsyncGenerator<JournalRecord> {
     for (const job of jobs) yield await recordOf(job, ask);
@@ -121,12 +121,12 @@ export function droppedOf({ identity }: { readonly identity: Identity }): readon
   return Array.isArray(dropped) ? dropped.map(String) : [];
 }
 
-/** The same in one text, which is empty where there are none. */
+/** The same as one string, empty if there are none. */
 export function markOf(run: { readonly identity: Identity }): string {
   return droppedOf(run).join(' ');
 }
 
-/** The row's record in short; undefined where it has none, or a stale one. */
+/** The summary of the row's record; undefined if it has none, or a stale one. */
 export function summaryOf<J extends StageJob>({ run, stampOf }: Pick<StageOutput<J>, 'run' | 'stampOf'>, job: J) {
   const summary = run.journal.summaryOf(job.id);
   if (summary === undefined) return undefined;
@@ -141,39 +141,39 @@ export function isDone<J extends StageJob>(stage: StageOutput<J>, job: J): boole
 }
 
 /**
- * Hears the asking of a stage: `begins` first, `ends` last, in between rows and notices as they come; nothing where no row has to
- * be asked. All listeners hear the same in the same order. One that throws ends the run as `stop` does, and its error is thrown
- * once everything is saved.
+ * Listens to the asking of a stage: `begins` comes first, `ends` last, rows and notices as they occur in between; nothing if no row has to
+ * be asked. All listeners hear the same events in the same order. One that throws ends the run as `stop` does, and its error is thrown once
+ * everything is saved.
  */
 export interface StageListener {
   begins?(asking: Beginning): void;
-  /** A try of a call has ended, whatever came of it, and cost so much; no other starts before this is heard. */
+  /** A try of a call has ended, whatever the result, at this cost; no other try starts before this returns. */
   tried?(job: StageJob, cost: CallCost): void;
   /**
-   * A row was asked once, with whatever tries that took; `log.usage` is what that cost. It comes before the record is made: a reply that
-   * is not kept, because its row is asked again, was paid for all the same.
+   * A row was asked once, with all its tries; `log.usage` is the cost. Called before the record is made: a reply that is not kept, because
+   * its row is asked again, was still paid for.
    */
   answered?(job: StageJob, log: CallLog): void;
-  /** A row's record is on the disk; `summary.usage` is what it cost. A row is settled again where its record has become stale. */
+  /** A row's record is on the disk; `summary.usage` is its cost. A row is settled again if its record has become stale. */
   settled?(job: StageJob, summary: RowSummary): void;
   /** Something worth a line: a repair, a dropped parameter, an outage. */
   notice?(text: string): void;
   ends?(): void;
-  /** The stage is over, its manifest is written; told always, last, where no row had to be asked, too. Must not reject. */
+  /** The stage is over and its manifest is written. Always called, and last, even if no row had to be asked. Must not reject. */
   closes?(closing: Closing): Promise<void>;
 }
 
-/** Which run it is, for those who hear of several. */
+/** Identifies the run, for listeners to several. */
 export type RunName = ReturnType<typeof nameOf>;
 
-/** Which run the stage is of. */
+/** The name of the stage's run. */
 export function nameOf<J extends StageJob>({ run, manifest }: StageOutput<J>) {
   const { kind, dir, stored } = run;
   const label = manifest.label ?? stored?.label;
   return { kind, dir, ...(label !== undefined && { label }) };
 }
 
-/** What a stage has come to. */
+/** The result of a stage. */
 interface Closing extends RunName {
   readonly manifest: Manifest;
   readonly exitCode: ExitCode;
@@ -185,20 +185,20 @@ interface Closing extends RunName {
   readonly seconds: number;
 }
 
-/** What a listener is told, and given, when the asking begins. */
+/** What a listener receives when the asking begins. */
 export interface Beginning extends RunName {
-  /** Rows (times repeats) by domain, and those of them that need no asking. */
+  /** Rows (times repeats) by domain, and how many of them need no asking. */
   readonly totals: ReadonlyMap<Domain, number>;
   readonly already: ReadonlyMap<Domain, number>;
-  /** What all sessions of the run have spent; each try is in it before `tried` is told. */
+  /** What all sessions of the run have spent; a try is included before `tried` is called. */
   readonly ledger: Ledger;
-  /** How the backend does; undefined until it is opened, which it is when the first row needs a model. */
+  /** The state of the backend; undefined until it is opened, when the first row needs a model. */
   status(): BackendStatus | undefined;
   /**
-   * Ends the run early: no further call starts, calls in flight are kept, and the same command continues. The first reason holds, with
-   * the code that the command then exits with (3 by default).
+   * Ends the run early: no further call starts, calls in flight are kept, and the same command continues. The first reason counts, with the
+   * command's exit code (3 by default).
    */
   stop(reason: string, exitCode?: ExitCode): void;
-  /** Tells the user something worth a line, and keeps it among the run's notices. */
+  /** Shows the user a line, and keeps it among the run's notices. */
   say(text: string): void;
 }

@@ -1,4 +1,4 @@
-// A stage from beginning to end: rows that are not done are asked, the output is assembled, and the manifest says what it came to.
+// A stage from beginning to end: ask the unfinished rows, assemble the output, and write the result to the manifest.
 
 import { hostname } from 'node:os';
 import { addUsage, costOf, costsByDomain, countsIn, type Price, usdOfBoth } from '../core/costs.js';
@@ -17,14 +17,14 @@ import { isDone, nameOf, type Stage, type StageJob, type StageOutput, summaryOf 
 export type StageResult = Awaited<ReturnType<typeof concludeRun>>;
 
 /**
- * Asks whatever is not done, then assembles the output file and writes the manifest. Whatever ends the asking, finished rows are
- * in the journal, and the same command continues.
- * @throws UserError where the run had to stop (auth, unknown model, endpoint gone, disk full), and what a listener threw, after saving.
+ * Asks whatever is not done, then assembles the output file and writes the manifest. Whatever ends the asking, finished rows are in the
+ * journal, and the same command continues.
+ * @throws UserError if the run had to stop (auth, unknown model, endpoint gone, disk full), and what a listener threw, after saving.
  */
 export async function runStage<J extends StageJob>(stage: Stage<J>, open: OpenModel = openModel): Promise<StageResult> {
   const { run, settings } = stage;
-  // As long as a batch is awaited, the command is repeated to read it: what has failed meanwhile is not asked again each time. Results
-  // may come for it all the same, where it was asked again before.
+  // While a batch is awaited, the command is repeated to read it, so rows that have failed meanwhile are not asked again each time. They
+  // may still get results, if they were asked again before.
   const isAwaited = run.batch !== undefined;
   const isHeld = (job: J) => isAwaited && summaryOf(stage, job) !== undefined;
   const todo = stage.order.filter((job) => !isDone(stage, job) && (!isHeld(job) || stage.asks(job)));
@@ -34,11 +34,11 @@ export async function runStage<J extends StageJob>(stage: Stage<J>, open: OpenMo
     await chooseBatch(run, settings, stage.io);
   }
   const save = () => writeManifest(run.manifestPath, manifestOf(stage, tallyOf(stage), 'running'));
-  // From here on the manifest names no output, so a run killed before the end is assembled anew.
+  // From here on the manifest names no output, so a run killed before the end has its output assembled again.
   await save();
   const session = await runSession(stage, todo, save, isHeld, open);
   const { report } = session;
-  // As long as a result may come in the folder that is paid for; what was asked live instead is waited for no more.
+  // As long as a result that is paid for may arrive in the folder; results of rows that were asked live instead are no longer awaited.
   if (report === undefined) run.batch = run.stored?.batch;
   else if (report.parts.length === 0 || report.isOver) run.batch = undefined;
   return concludeRun(stage, session);
@@ -46,7 +46,7 @@ export async function runStage<J extends StageJob>(stage: Stage<J>, open: OpenMo
 
 /**
  * Assembles the output of a run and writes its manifest.
- * @param session what has come of asking; absent where nothing was to be asked
+ * @param session the result of asking; absent if nothing had to be asked
  * @throws UserError (74, 65), and what broke the session off
  */
 export async function concludeRun<J extends StageJob>(stage: StageOutput<J>, session?: SessionResult) {
@@ -63,7 +63,7 @@ export async function concludeRun<J extends StageJob>(stage: StageOutput<J>, ses
     beside: beside && (await written(beside.path, form, known?.beside, beside.lines).catch(note)),
   };
   const tally = tallyOf(stage);
-  // Killed behind the last result: nothing of what was chosen then is awaited any more.
+  // The run was killed after the last result: nothing chosen then is still awaited.
   if (session === undefined && tally.counts.chosen >= (run.stored?.counts.chosen ?? 0)) run.batch = undefined;
   const state = error === undefined ? stateOf(stage, tally, session) : 'stopped';
   const endedAt = session === undefined ? run.stored?.endedAt : new Date().toISOString();
@@ -75,7 +75,7 @@ export async function concludeRun<J extends StageJob>(stage: StageOutput<J>, ses
   const closing = {
     ...{ ...nameOf(stage), ...result, manifest },
     ...(stopReason !== undefined && { reason: stopReason }),
-    // Of an unexpected error nobody knows what stands in its message.
+    // The message of an unexpected error may contain anything.
     ...(error !== undefined && { exitCode: EXIT.unexpected, reason: 'an unexpected error' }),
     ...(error instanceof UserError && { exitCode: error.exitCode, reason: error.message }),
   };
@@ -87,7 +87,7 @@ export async function concludeRun<J extends StageJob>(stage: StageOutput<J>, ses
     reasons: tally.reasons,
     /** Why a listener ended the session early. */
     stopReason,
-    /** What has come of batch files, where the run was asked by them. */
+    /** The state of the batch files, if the run asked through them. */
     batch: session?.report,
   };
 }
@@ -98,7 +98,7 @@ function stateOf<J extends StageJob>(
   session: SessionResult | undefined,
 ): Manifest['state'] {
   if (session !== undefined && io.stop.aborted) return 'interrupted';
-  // Every row that was chosen is there and need not be asked again.
+  // Every chosen row is there and need not be asked again.
   if (tally.isDone && Object.values(absent).every((count) => count === 0)) return 'complete';
   if (session?.stopReason !== undefined) return 'stopped';
   return session?.report !== undefined && session.report.awaited > 0 ? 'awaiting' : 'incomplete';
@@ -144,7 +144,7 @@ function manifestOf<J extends StageJob>(
 
 type Output = NonNullable<Manifest['output']>;
 
-/** @throws UserError (65) for a record that cannot be read any more */
+/** @throws UserError (65) for a record that can no longer be read */
 async function* outputLines<J extends StageJob>(stage: StageOutput<J>): AsyncGenerator<string> {
   const { run } = stage;
   for (const job of stage.rows) {
@@ -153,8 +153,8 @@ async function* outputLines<J extends StageJob>(stage: StageOutput<J>): AsyncGen
 }
 
 /**
- * Writes a file, unless no row has changed and the file on disk is already that.
- * @param before what is known of the file that may be left as it is
+ * Writes a file, unless no row has changed and the file on disk is already the same.
+ * @param before what is known of a file that may be left unchanged
  * @throws UserError (74), and what the lines throw
  */
 async function written(
@@ -170,7 +170,7 @@ async function written(
 
 type Tally = ReturnType<typeof tallyOf>;
 
-/** Totals come from the rows themselves, every time, so that no interruption can make them drift. Each row is looked up once. */
+/** Totals are always computed from the rows, so that no interruption can make them drift. Each row is looked up once. */
 function tallyOf<J extends StageJob>(stage: StageOutput<J>) {
   const { rows, between = [], absent } = stage;
   const all = [...rows, ...between];
@@ -180,7 +180,7 @@ function tallyOf<J extends StageJob>(stage: StageOutput<J>) {
   const failed = found.filter(({ status }) => status === 'failed');
   const reasons: Record<string, string> = {};
   for (const { class: failure = 'unknown', reason } of failed) if (reason !== undefined) reasons[failure] ??= reason;
-  // Each row once however often it is judged, those that cannot be asked included: the denominator of coverage.
+  // Counts each row once however often it is judged, including rows that cannot be asked: the denominator of coverage.
   const chosen = countBy(
     rows.filter(({ isFurther }) => !isFurther),
     domainOf,
@@ -201,14 +201,14 @@ function tallyOf<J extends StageJob>(stage: StageOutput<J>) {
       failures: countBy(failed, ({ class: failure = 'unknown' }) => failure),
       flags: countBy(found.flatMap(({ flags }) => flags)),
     },
-    /** All that is to have a record: rows times repeats and judgements, and what else has to be asked before them. */
+    /** Everything that should have a record: rows times repeats and judgements, and what must be asked before them. */
     totals: countBy(all, domainOf),
     tokens,
-    /** What the rows took, by domain: all of their records. */
+    /** The cost of the rows, by domain, over all their records. */
     costs: costsOf(records, stage.manifest.price),
-    /** For each class of failure the reason of its first row. */
+    /** For each class of failure, the reason of its first row. */
     reasons,
-    /** Whether no row need be asked again. */
+    /** Whether no row needs asking again. */
     isDone: rows.every((job) => {
       const summary = summaries.get(job);
       return summary !== undefined && stage.isDone(job, summary);
@@ -216,7 +216,7 @@ function tallyOf<J extends StageJob>(stage: StageOutput<J>) {
   };
 }
 
-/** What the rows of each domain took, and what their records of one call tell of characters. */
+/** The cost of the rows of each domain, and the characters and tokens of their records that took one call. */
 function costsOf(records: readonly (readonly [Domain, RowSummary])[], price: Price | undefined) {
   const costs: Record<Domain, DomainCost> = {};
   const sums = costsByDomain(records.map(([domain, summary]) => [domain, spentOn(summary, price)]));
@@ -234,7 +234,7 @@ function costsOf(records: readonly (readonly [Domain, RowSummary])[], price: Pri
   return costs;
 }
 
-/** What a row's records took, each priced by its own calls. One that needed no call took nothing. */
+/** The cost of a row's records, each priced by its own calls. A row that needed no call cost nothing. */
 function spentOn({ taken }: RowSummary, price: Price | undefined) {
   const usage: Usage = {};
   let usd = taken.length === 0 ? 0 : undefined;

@@ -1,4 +1,4 @@
-// The last words of infer and judge: counts, flags, tokens, time and what to type next.
+// The closing lines of infer and judge: counts, flags, tokens, time and what to type next.
 
 import { join } from 'node:path';
 import { counted, duration, grouped, printable, shellLine, shownPath, withShownPaths } from '../core/printable.js';
@@ -9,12 +9,12 @@ import type { BudgetSettings } from './options.js';
 import { sameCommand, wayOn } from './session.js';
 import type { StageResult } from './stage.js';
 
-/** What stages say differently. */
+/** Words that differ between stages. */
 interface Words {
   readonly noun: string;
-  /** What else is worth saying of the counts. */
+  /** A remark about the counts. */
   readonly remark?: string | undefined;
-  /** Rows that were chosen and could not be asked. */
+  /** The word for rows that were chosen and could not be asked. */
   readonly absent: string;
   /** Classes of failure that the same command does not ask again. */
   readonly final?: ReadonlySet<string> | undefined;
@@ -22,7 +22,7 @@ interface Words {
   readonly next: string;
 }
 
-/** Prints the summary to stdout, as text or, under `--json`, as one document. */
+/** Prints the summary to stdout, as text or, with `--json`, as one document. */
 export function printStageResult(
   io: Io,
   settings: BudgetSettings & { readonly json: boolean; readonly fresh: boolean },
@@ -35,7 +35,7 @@ export function printStageResult(
   io.stdout.write(`${text}\n`);
 }
 
-/** What a stage has come to, as the document of `--json`; what is undefined is left out. */
+/** The result of a stage, as the document of `--json`; undefined fields are left out. */
 export function stageDocument({ manifest, ...result }: StageResult, settings: BudgetSettings) {
   const { kind, state, output, label, meta, fingerprint, chosen, counts, tokens, servedModels, notices } = manifest;
   const { batch } = result;
@@ -118,34 +118,34 @@ function tally(counts: Readonly<Record<string, number>>): string | undefined {
 function tokensText(tokens: Usage): string | undefined {
   const parts = [
     [tokens.promptTokens, 'prompt'],
-    [tokens.cachedTokens, 'of them cached'],
+    [tokens.cachedTokens, 'of these cached'],
     [tokens.completionTokens, 'completion'],
-    [tokens.reasoningTokens, 'of them reasoning'],
+    [tokens.reasoningTokens, 'of these reasoning'],
   ] as const;
   const known = parts.flatMap(([count, word]) => (count === undefined ? [] : [`${grouped(count)} ${word}`]));
   return known.join(', ') || undefined;
 }
 
-// What a run says at its end of its batch files: what has come, what is left, and who can answer it.
+// What a run says about its batch files at the end: what has arrived, what is left, and who can answer it.
 
-/** How far the files are, each of which `awb batch status` lists, and what is odd about the results. */
+/** How far the files are (`awb batch status` lists each), and what is odd about the results. */
 function batchLines({ dir, parts, awaited, written, notes }: BatchReport, io: Io): string[] {
   if (parts.length === 0) return [];
   const requests = parts.reduce((sum, part) => sum + part.requests, 0);
-  const fresh = written === 0 ? '' : `, ${grouped(written)} of them written now`;
+  const fresh = written === 0 ? '' : `, ${grouped(written)} of these written now`;
   return [
     `batch: ${grouped(awaited)} of ${counted(requests, 'result', 'results', grouped)} awaited in ${shownPath(dir, io)}${fresh}`,
     ...notes.map((note) => `  ${printable(note)}`),
   ];
 }
 
-/** Who can answer what is awaited. `same` is the command that reads it. */
+/** Ways to get answers for what is awaited. `same` is the command that reads them. */
 function batchSteps({ dir, model, parts }: BatchReport, same: string, program: string, io: Io): string[] {
   const shown = shownPath(dir, io);
   const file = parts.find((part) => part.awaited > 0)?.file ?? '';
   const results = file.replace('requests', 'outputs');
   return [
-    'next: have the requests answered by one of',
+    'next: get the requests answered with one of',
     `  ${program} ${shellLine(['batch', 'submit', shown])}`,
     `  ${program} ${shellLine(['batch', 'run', shown, '--local', 'MODEL'])}`,
     `  ${shellLine(['vllm', 'run-batch', '-i', join(shown, file), '-o', join(shown, results), '--model', model])}`,

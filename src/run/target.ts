@@ -1,4 +1,4 @@
-// Whom a run asks, and what that costs: the words by which a user names both, and what they name.
+// Whom a run asks, and at what price: the flags that name both, and what they stand for.
 
 import { UserError } from '../core/errors.js';
 import type { Io } from '../core/types.js';
@@ -14,16 +14,16 @@ import type { Pricing, Run } from './run.js';
 export interface Target {
   /** The endpoints to ask. */
   readonly named: NamedEndpoints;
-  /** The name that it is asked by. */
+  /** The name used to ask it. */
   readonly model: string;
-  /** What a run's identity holds of the model: its name, or the file that is served here; undefined where that was not started. */
+  /** The model in the run's identity: its name, or the file that is served here; undefined if the server was not started. */
   readonly identity: unknown;
-  /** Hosts and ports, fit for a manifest; a local server's port says nothing. */
+  /** Hosts and ports, fit for a manifest; a local server's port means nothing. */
   readonly hosts: readonly string[];
   close(): Promise<void>;
 }
 
-/** Endpoints as the flags of infer, and those of judge, name them. */
+/** Endpoints as named by the flags of infer or judge. */
 interface Addresses {
   /** Whose flags these are. */
   readonly prefix: 'model' | 'judge' | 'agent';
@@ -32,14 +32,14 @@ interface Addresses {
   readonly apiKey: string | undefined;
 }
 
-/** Whether the flags name whom to ask, so that no address is needed. */
+/** Whether the flags name a target, so that no address is needed. */
 export function namesTarget({ local }: Pick<AskingSettings, 'local'>): boolean {
   return local !== undefined;
 }
 
 /**
- * The target that the flags name; under --local the server is started here, and stopped by `close`. For a dry run nothing is started.
- * @throws UserError (2) for a proxy in the environment that cannot be used, and for a budget in dollars where nothing has a price
+ * The target that the flags name; with --local the server is started here, and stopped by `close`. A dry run starts nothing.
+ * @throws UserError (2) for a proxy in the environment that cannot be used, and for a budget in dollars when there is no price
  */
 export async function openTarget(
   addresses: Addresses,
@@ -48,14 +48,14 @@ export async function openTarget(
 ): Promise<Target> {
   const { local, dryRun, budgetUsd, prices } = settings;
   if (local === undefined) return targetAt(addresses, io);
-  // A model that is served here has no price but that of a file; the run is refused before the model is loaded.
+  // A locally served model has a price only from a file; the run is refused before the model is loaded.
   requirePriced({ budgetUsd }, prices !== undefined, { model: local, hosts: ['local'] });
   if (!dryRun) return localTarget(addresses.prefix, local, settings, io);
   const nobody = targetAt({ ...addresses, baseUrls: [], model: local }, io);
   return { ...nobody, identity: undefined, hosts: ['local'] };
 }
 
-/** A server of this file, started for the run and stopped by `close`. */
+/** A server for this file, started for the run and stopped by `close`. */
 export async function localTarget(
   prefix: Addresses['prefix'],
   local: string,
@@ -70,7 +70,7 @@ export async function localTarget(
 /** The endpoints at the addresses. @throws UserError (2) for a proxy in the environment that cannot be used */
 export function targetAt({ prefix, baseUrls, model = '', apiKey }: Addresses, { env }: Pick<Io, 'env'>): Target {
   const proxies = baseUrls.map((url) => proxyFor(url, env));
-  // `OPENAI_API_KEY` is meant for OpenAI alone, and goes to no other host unasked.
+  // `OPENAI_API_KEY` is meant for OpenAI only, and goes to no other host unless asked.
   const isOpenAi = baseUrls.every((url) => new URL(url).hostname === 'api.openai.com');
   const key = apiKey ?? (isOpenAi ? env.OPENAI_API_KEY : undefined) ?? '';
   return {
@@ -83,7 +83,7 @@ export function targetAt({ prefix, baseUrls, model = '', apiKey }: Addresses, { 
 }
 
 /**
- * Opens the prices for a target. Nothing is loaded where no price can be known: at a server of one's own without a price file.
+ * Opens the prices for a target. Loads nothing if no price can be known: for a self-hosted server without a price file.
  * @throws UserError (65, 66) for a price file that cannot be used
  */
 export async function openPricing(
@@ -91,7 +91,7 @@ export async function openPricing(
   settings: Pick<Settings<typeof PRICE_OPTIONS>, 'prices'>,
   io: Pick<Io, 'cwd'>,
 ): Promise<Pricing> {
-  // A host that is named by a number or by a name without a dot is no provider's.
+  // A host named by a number, or by a name without a dot, does not belong to a provider.
   const isOwn = hosts.some((host) => !/\.[a-z]/i.test(host) || host.startsWith('['));
   if (hosts.length === 0 || (settings.prices === undefined && isOwn)) return () => undefined;
   const prices = await openPriceList(settings, io);
@@ -100,12 +100,14 @@ export async function openPricing(
     prices.priceOf({ model, servedModel: others.length === 0 ? servedModel : undefined, hosts, at });
 }
 
-/** The price of a run: today's, or that of an earlier session where nobody knows one today. */
+/** The price of a run: today's, or that of an earlier session if today's is unknown. */
 export function priceOf({ servedModels, stored }: Pick<Run, 'servedModels' | 'stored'>, pricing: Pricing) {
   return pricing(servedModels) ?? stored?.price;
 }
 
-/** @throws UserError (2) for a budget in dollars where nobody knows what a call costs; what a dry run does not serve has no name yet. */
+/**
+ * @throws UserError (2) for a budget in dollars if the price of a call is unknown; a model that a dry run does not serve has no name yet.
+ */
 export function requirePriced(
   settings: BudgetSettings & { readonly dryRun?: boolean; readonly local?: string | undefined },
   isPriced: boolean,
@@ -114,6 +116,6 @@ export function requirePriced(
   const { budgetUsd, dryRun = false, local } = settings;
   if (budgetUsd === undefined || isPriced || (dryRun && local !== undefined)) return;
   throw new UserError(
-    `--budget-usd needs a price, and none is known for "${model}" at ${hosts.join(', ')}: give it in a file with --prices FILE (docs/costs.md), or bound the tokens with --budget-tokens, which needs none`,
+    `--budget-usd needs a price, but none is known for "${model}" at ${hosts.join(', ')}; give one with --prices FILE (docs/costs.md), or limit tokens with --budget-tokens, which needs none`,
   );
 }

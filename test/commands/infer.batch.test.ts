@@ -412,7 +412,7 @@ describe('--finish-online', () => {
     const lost = await byBatch();
     expect(lost).toMatchObject({
       code: EXIT.later,
-      stderr: expect.stringContaining('batch.json is not there any more'),
+      stderr: expect.stringContaining('batch.json is gone'),
     });
     expect(await infer(['--finish-online'])).toMatchObject({ code: EXIT.done, said: { counts: { ok: ROWS } } });
   });
@@ -495,7 +495,7 @@ describe('a batch folder', () => {
     await writeResults(join(moved, 'b'), 'a.jsonl', resultLines(await answersTo(requests, server.url), 'openai'));
     expect(await infer(['--output-dir', moved, ...live], plain)).toMatchObject({
       code: EXIT.later,
-      stderr: expect.stringContaining('or the place that it was moved to'),
+      stderr: expect.stringContaining('or to where it was moved'),
     });
     expect(await infer(['--output-dir', moved, '--batch-dir', join(moved, 'b'), ...live], plain)).toMatchObject({
       code: EXIT.done,

@@ -94,7 +94,7 @@ describe('a dry run', () => {
     expect(total).toMatchObject({ rows: 15, calls: 15, characters, prompt_tokens: Math.round(characters / 4) });
     const { stdout } = await infer('one', '--dry-run');
     expect(stdout).toMatch(/\nAll +15 +15 +\S+ +\S+ +\d+ +unknown\n/);
-    expect(stdout).toContain('Price: unknown; name it with --prices FILE.');
+    expect(stdout).toContain('Price: unknown; give it with --prices FILE.');
     expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
   });
 
@@ -194,7 +194,7 @@ describe('a dry run', () => {
     ];
     if (flags.length === 0) expect((await awb(args)).code).toBe(EXIT.done);
     const { code, stdout } = await awb([...args, '--dry-run']);
-    expect([code, stdout]).toEqual([EXIT.done, expect.stringContaining('No model has to be asked.')]);
+    expect([code, stdout]).toEqual([EXIT.done, expect.stringContaining('No model needs to be asked.')]);
   });
 
   test('starts no local server', async () => {
@@ -393,7 +393,7 @@ test('of a run that is done it is said that nothing is left, whatever was spent,
   await infer('one');
   const asked = server.requests.length;
   const { stdout } = await infer('one', '--dry-run', '--budget-tokens', '50');
-  expect(stdout.replace(/\s+/g, ' ')).toMatch(/No model has to be asked\. Nothing was asked or written\. $/);
+  expect(stdout.replace(/\s+/g, ' ')).toMatch(/No model needs to be asked\. Nothing was asked or written\. $/);
   expect((await infer('one', '--budget-tokens', '50')).code).toBe(EXIT.done);
   expect(server.requests.length).toBe(asked);
 });
@@ -403,6 +403,6 @@ test('of a baseline it is said that the rest is done without a call', async () =
   const flags = ['--data-dir', data, '--baseline', 'oracle', '--output-dir', await temporaryFolder()];
   const { stdout } = await awb(['infer', ...flags, '--dry-run']);
   expect(stdout.replace(/\s+/g, ' ')).toMatch(
-    /^Without a model: .* 0 to ask No model has to be asked\. Nothing was asked or written\. $/,
+    /^Without a model: .* 0 to ask No model needs to be asked\. Nothing was asked or written\. $/,
   );
 });

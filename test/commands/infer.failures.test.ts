@@ -618,7 +618,7 @@ describe('the run folder', () => {
     await appendFile(run.journal, '\0\0\0\0\nnull\n{"id":"x","row":null,"log":{}}\n');
     const { code, stderr } = await run.infer();
     expect(code).toBe(0);
-    expect(stderr).toMatch(/passed over 3 damaged lines: 4, 5, 6 \(what stood there is asked again\)/);
+    expect(stderr).toMatch(/skipped 3 damaged lines: 4, 5, 6 \(their rows will be asked again\)/);
     expect(run.server.count).toBe(6);
     expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted());
   });

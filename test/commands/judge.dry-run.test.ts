@@ -89,7 +89,7 @@ test('of text metrics says that nobody is asked', async () => {
   const before = await readdir(dir);
   const args = ['judge', '--predictions', predictions, '--output-dir', dir, '--mode', 'metrics', '--dry-run'];
   const { code, stdout } = await awb(args);
-  expect([code, stdout]).toEqual([EXIT.done, expect.stringContaining('No model has to be asked.')]);
+  expect([code, stdout]).toEqual([EXIT.done, expect.stringContaining('No model needs to be asked.')]);
   expect(await readdir(dir)).toEqual(before);
 });
 
@@ -122,5 +122,5 @@ test('of a judge whose verdicts could not always be read says how many calls mor
   expect(Math.abs(again.prompt_tokens - 2 * total.prompt_tokens)).toBeLessThanOrEqual(1);
   const { stdout } = await judge('--fresh', '--dry-run', ...from);
   expect(stdout.replace(/\s+/g, ' ')).toContain('took 2.00 calls for each of these');
-  expect(stdout.replace(/\s+/g, ' ')).toContain('with as many it takes 14 calls,');
+  expect(stdout.replace(/\s+/g, ' ')).toContain('at that rate this run takes 14 calls,');
 });

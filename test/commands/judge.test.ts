@@ -928,7 +928,7 @@ describe('a judge of which no verdict can be read', () => {
     expect(await counts()).toMatchObject({ failed: 20, notDone: 15, failures: { unreadable: 20 } });
     const again = await callsOf();
     expect([again.code, again.calls]).toEqual([65, 3]);
-    expect(again.stdout).toMatch(/the same command tries again, and with --keep-going goes on all the same\n$/);
+    expect(again.stdout).toMatch(/the same command tries again, and with --keep-going it continues anyway\n$/);
     expect(await callsOf('--keep-going')).toMatchObject({ code: 3 });
     expect(await counts()).toMatchObject({ failed: 35, notDone: 0 });
   });

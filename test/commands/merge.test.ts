@@ -224,7 +224,7 @@ describe('what is left out, or not finished, is said', () => {
     );
     const { code, stdout } = await run.merge('1', '2', 'merged');
     expect(code).toBe(EXIT.incomplete);
-    expect(stdout).toContain('passed over 1 damaged line: 1 (what stood there is asked again)');
+    expect(stdout).toContain('skipped 1 damaged line: 1 (their rows will be asked again)');
     expect((await run.infer('merged')).code).toBe(EXIT.done);
     expect((await run.judge('merged')).code).toBe(EXIT.done);
     await requireSameFiles(run, 'merged');

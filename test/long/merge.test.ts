@@ -125,6 +125,6 @@ describe('a folder that cannot take the run', () => {
     const { code, stderr } = await run.merge('1', 'merged');
     infer.child.kill('SIGKILL');
     await infer.ended;
-    expect([code, stderr]).toEqual([EXIT.cannotCreate, expect.stringContaining('another awb works in')]);
+    expect([code, stderr]).toEqual([EXIT.cannotCreate, expect.stringContaining('another awb is working in')]);
   });
 });

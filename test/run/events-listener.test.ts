@@ -145,17 +145,17 @@ describe('a file that cannot be written', () => {
     const run = await setUp();
     const { code, stderr } = await awb([...run.args, '--events', '/dev/full']);
     expect(code).toBe(EXIT.done);
-    expect(stderr.match(/cannot write --events \/dev\/full \(ENOSPC\); the run goes on without events/g)).toHaveLength(
-      1,
-    );
+    expect(
+      stderr.match(/cannot write --events \/dev\/full \(ENOSPC\); the run continues without events/g),
+    ).toHaveLength(1);
   });
 
   test.each([
-    ['-', EXIT.usage, /--events - is no file; name one/],
+    ['-', EXIT.usage, /--events - is not a file; choose one/],
     ['missing/events.jsonl', EXIT.cannotCreate, /cannot open --events missing\/events\.jsonl for writing \(ENOENT\)/],
     ['package.json/events.jsonl', EXIT.cannotCreate, /cannot open --events package\.json\/events\.jsonl.*\(ENOTDIR\)/],
     ['.', EXIT.cannotCreate, /cannot open --events \. for writing \(EISDIR\)/],
-    ['package.json', EXIT.usage, /--events package\.json holds something else than events, and is left as it is/],
+    ['package.json', EXIT.usage, /--events package\.json contains other things than events; choose another file/],
   ])('such as %s is refused before anything is asked', async (file, exitCode, message) => {
     const run = await setUp();
     const { code, stderr } = await awb([...run.args, '--events', file]);
@@ -189,9 +189,7 @@ describe("a file of the run's own", () => {
     await symlink('link/predictions.jsonl', join(run.dir, 'own.jsonl'));
     const { code, stderr } = await awb([...run.args, '--events', fileIn(run.out, run.dir)]);
     expect([code, run.server.count]).toEqual([EXIT.usage, 0]);
-    expect(stderr).toMatch(
-      /is a link that leads nowhere; name a file|is a file that the run itself writes; name another/,
-    );
+    expect(stderr).toMatch(/is a broken link; choose a file|is a file that the run itself writes; choose another/);
   });
 
   test('is none where it lies beside them', async () => {
@@ -206,7 +204,7 @@ test.runIf(process.platform !== 'win32')('a FIFO is refused before anything is a
   await once(spawn('mkfifo', [path]), 'close');
   const { code, stderr } = await awb([...run.args, '--events', path]);
   expect([code, run.server.count]).toEqual([EXIT.usage, 0]);
-  expect(stderr).toMatch(/--events .*fifo is no file; name one, which others can follow with tail -f/);
+  expect(stderr).toMatch(/--events .*fifo is not a file; choose one, which others can follow with tail -f/);
 });
 
 test('limits, pauses and outages are told where they change', async () => {

@@ -59,7 +59,7 @@ test('who works in it is named', async () => {
   const folder = await open();
   const manifest = { ...MANIFEST, state: 'running', process: { pid: 7, host: 'there' } };
   await writeFile(folder.manifestPath, JSON.stringify(manifest));
-  await expect(open()).rejects.toThrow(`another awb works in ${dir} (process 7 on there); wait for it to end`);
+  await expect(open()).rejects.toThrow(`another awb is working in ${dir} (process 7 on there); wait for it to end`);
   await folder.close();
 });
 

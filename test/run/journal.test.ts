@@ -178,7 +178,7 @@ describe('a line in between that is no record', () => {
       Buffer.concat([sealed(record('a')), Buffer.from(line as string), Buffer.from('\n'), sealed(record('b'))]),
     );
     const journal = await reopen();
-    expect(journal.repaired).toBe(`repaired ${path}: passed over 1 damaged line: 2 (what stood there is asked again)`);
+    expect(journal.repaired).toBe(`repaired ${path}: skipped 1 damaged line: 2 (their rows will be asked again)`);
     expect(gensOf(journal)).toEqual({ a: 'gen of a', b: 'gen of b' });
     await journal.append(record('c'));
     expect(gensOf(journal)).toEqual({ a: 'gen of a', b: 'gen of b', c: 'gen of c' });
@@ -213,7 +213,7 @@ describe('a journal in which a bit has flipped', () => {
     await writeFile(path, text.replace('gen of b', 'gen of B').replace('gen of d', 'gen of D'));
     const next = await reopen();
     expect(gensOf(next)).toEqual({ a: 'gen of a', c: 'gen of c' });
-    expect(next.repaired).toBe(`repaired ${path}: passed over 2 damaged lines: 2, 4 (what stood there is asked again)`);
+    expect(next.repaired).toBe(`repaired ${path}: skipped 2 damaged lines: 2, 4 (their rows will be asked again)`);
     await next.append(record('b'));
     await next.close();
     expect(gensOf(await reopen())).toEqual({ a: 'gen of a', b: 'gen of b', c: 'gen of c' });

@@ -9,22 +9,22 @@ const LEAST = { schema: 'awb.manifest/1', identity: {} };
 test.each([
   ['another schema', { schema: 'awb.manifest/2', identity: {} }, 'has schema "awb.manifest/2"'],
   ['no schema', {}, 'has schema null'],
-  ['no identity', { schema: 'awb.manifest/1' }, 'has lost its "identity"'],
-  ['an identity of another type', { schema: 'awb.manifest/1', identity: [] }, 'has lost its "identity"'],
-  ['a count that is none', { ...LEAST, counts: { ok: 1.5 } }, '"counts.ok" is not what it was written as'],
-  ['a list of another type', { ...LEAST, endpoints: ['a', 1] }, '"endpoints.1" is not what it was written as'],
+  ['no identity', { schema: 'awb.manifest/1' }, 'has no "identity"'],
+  ['an identity of another type', { schema: 'awb.manifest/1', identity: [] }, 'has no "identity"'],
+  ['a count that is none', { ...LEAST, counts: { ok: 1.5 } }, '"counts.ok" does not have a valid value'],
+  ['a list of another type', { ...LEAST, endpoints: ['a', 1] }, '"endpoints.1" does not have a valid value'],
   [
     'damage within the manifest of its predictions',
     { ...LEAST, predictions: { state: 7 } },
-    '"predictions.state" is not what it was written as',
+    '"predictions.state" does not have a valid value',
   ],
   [
     'damage within a part',
     { ...LEAST, merged: [{ dir: '/a', state: 'complete', startedAt: 't', pace: { calls: -1, seconds: 0 } }] },
-    '"merged.0.pace.calls" is not what it was written as',
+    '"merged.0.pace.calls" does not have a valid value',
   ],
-  ['a state that no run has', { ...LEAST, state: 'odd' }, '"state" is not what it was written as'],
-  ['null in place of a field', { ...LEAST, label: null }, '"label" is not what it was written as'],
+  ['a state that no run has', { ...LEAST, state: 'odd' }, '"state" does not have a valid value'],
+  ['null in place of a field', { ...LEAST, label: null }, '"label" does not have a valid value'],
 ])('%s is refused', (_what, value, message) => {
   expect(() => checkedManifest(value, 'm.json')).toThrow(
     expect.objectContaining({ exitCode: EXIT.badData, message: expect.stringContaining(message) }),

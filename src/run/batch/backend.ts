@@ -1,4 +1,4 @@
-// A run by batch files: its folder, and the backend that looks answers up there and has what stands in no file written into the next one.
+// A run that asks through batch files: its folder, and a backend that reads answers there and writes requests that no file holds yet.
 
 import { readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -23,24 +23,24 @@ import { type Run, setAside } from '../run.js';
 import type { Stage, StageJob } from '../stage-contract.js';
 import type { BatchSettings } from './options.js';
 
-/** A run that is asked by files, in a folder of that absolute path. */
+/** A run that asks through files in the folder `dir` (an absolute path). */
 interface ByBatch {
   readonly dir: string;
   readonly run: Pick<Run, 'kind' | 'dir' | 'identity'>;
   readonly settings: BatchSettings;
-  /** The command that is asked by files. */
+  /** The command that asks through the files. */
   readonly command: Batch['command'];
-  /** Who answers the request by which parameters are decided, and what is asked live; no address is needed where neither is. */
+  /** Answers the live request that settles the parameters, and everything asked live; if neither is needed, it needs no address. */
   readonly endpoints: NamedEndpoints;
 }
 
-/** The command of a stage in words, without the keys of servers, which no file holds, and without `--fresh`, which would start over. */
+/** The command of a stage in words, without server keys (no file may hold them) and without `--fresh` (it would start over). */
 export function commandOf<J extends StageJob>({ io, run, options = {}, manifest }: Stage<J>): Batch['command'] {
   const { fresh: _, ...shown } = manifest.settings;
   return { cwd: io.cwd, words: [run.kind, ...flagsFor(options, shown)] };
 }
 
-/** Jobs whose results are read at once: their records reach the disk together. */
+/** Jobs whose results are read concurrently, so that their records reach the disk together. */
 const AT_ONCE = 32;
 const NOBODY = {
   models: [],
@@ -49,21 +49,21 @@ const NOBODY = {
 };
 
 /**
- * @throws UserError: 73 where the folder cannot be used or another run works on it, 65 and 66 for what lies in it, 78 where it is another
- * run's, 2 for a base URL or key that cannot be used
+ * @throws UserError: 73 if the folder cannot be used or another run is using it, 65 and 66 for bad or unreadable files in it, 78 if it
+ * belongs to another run, 2 for a base URL or key that cannot be used
  */
 export async function openBatch(by: ByBatch, given: BackendOptions): Promise<OpenBackend> {
   const { dir, run, settings, endpoints } = by;
   await makeFolders(dir).catch((error: unknown) => {
-    throw cannotCreate(`cannot write ${dir} (${codeOf(error)}); mend its rights, or take another folder`);
+    throw cannotCreate(`cannot write ${dir} (${codeOf(error)}); fix its permissions, or choose another folder`);
   });
-  const busy = `another run works on its batch in ${dir}; give each run, and each part of one, a --batch-dir of its own`;
+  const busy = `another run is using ${dir} for its batch; give each run, and each part of one, its own --batch-dir`;
   const release = await lockFile(join(dir, '.batch.lock'), busy);
   const disk = folderAt(dir);
   try {
     await disk.clearRemains();
     const batch = await disk.batch.read();
-    // Another run may have begun in the folder since it was chosen.
+    // Another run may have started in the folder since it was chosen.
     if (batch !== undefined) await requireOwn(batch, run, dir);
     const { allowParamDrop, onNotice = () => {} } = given;
     const dropped = [...new Set([...given.dropped, ...(batch?.dropped ?? [])])];
@@ -88,10 +88,10 @@ export async function openBatch(by: ByBatch, given: BackendOptions): Promise<Ope
   }
 }
 
-/** By its id, the file of each request that was written. */
+/** Maps the id of each written request to its file. */
 type Requests = Map<string, string>;
 
-/** An open folder, with what is kept from one call of `work` to the next. */
+/** An open folder, with the state kept between calls of `work`. */
 interface Folder extends ByBatch {
   readonly disk: BatchFolder;
   readonly options: AnswerOptions;
@@ -108,16 +108,16 @@ async function workOff<J extends Job>(
   hooks: WorkHooks<J>,
 ): Promise<void> {
   const { dir, disk, run, settings, endpoints, options, live } = folder;
-  /** What has no result is asked live. */
+  /** Jobs without a result are asked live. */
   const isLive = settings.finishOnline ?? false;
-  // Sessions give it, and nobody else asks by files.
+  // Sessions always pass it, and only sessions ask through files.
   const files = present(hooks.files);
   const isOver = () => signals.stop.aborted || signals.abort.aborted;
   const probes = folder.batch === undefined && !isLive ? live : undefined;
   const asked = probes === undefined ? jobs : await probe(probes);
   if (probes === undefined || (asked.length > 0 && !isOver())) await pass();
 
-  /** Has the first rows answered live, until one is: it shows which parameters the server takes. @returns the jobs that are left */
+  /** Asks the first rows live until one is answered: this shows which parameters the server takes. @returns the jobs that are left */
   async function probe(server: OpenBackend): Promise<readonly J[]> {
     const latest: { outcome: ModelOutcome } = { outcome: INTERRUPTED };
     const watched: Solve<J> = (job, ask) =>
@@ -126,23 +126,23 @@ async function workOff<J extends Job>(
         return latest.outcome;
       });
     let tried = 0;
-    // One that fails for itself says nothing of the others.
+    // A row that fails for its own reasons says nothing about the others.
     while (tried < Math.min(3, jobs.length) && latest.outcome.status !== 'ok' && !isOver()) {
       await server.work([present(jobs[tried++])], watched, signals, hooks);
     }
     if (latest.outcome.status !== 'failed' || tried === jobs.length) return jobs.slice(tried);
     throw unavailable(
-      `the first ${tried} rows were to show which parameters the server takes, and none was answered (${latest.outcome.reason}); nothing was written: mend that, or write the files untried with --assume-params`,
+      `the first ${tried} rows should have shown which parameters the server takes, but none was answered (${latest.outcome.reason}); nothing was written: fix that, or write the files untried with --assume-params`,
     );
   }
 
-  /** Reads the results that are there, and has what is missing written, or asked live. */
+  /** Reads the results that are there, then writes what is missing to files, or asks it live. */
   async function pass(): Promise<void> {
     const requests = await disk.readRequests(folder.batch?.parts ?? [], signals.stop);
     const results = await disk.results(signals.stop);
     const answers = openAnswers(folder, options, results);
     const awaited = new Set<string>();
-    /** Requests that were written by this look. */
+    /** Requests written in this pass. */
     let written = 0;
     let isWhole = false;
     try {
@@ -165,8 +165,9 @@ async function workOff<J extends Job>(
     }
 
     /**
-     * Gives every job the answers that have come. @returns the ids of the requests that each waits for next, or that are still to be written
-     * @throws what jobs throw, and UserError where the run must stop
+     * Gives every job the answers that have arrived.
+     * @returns the id of the request that each job waits for next, or that is still to be written
+     * @throws what jobs throw, and UserError if the run must stop
      */
     async function lookAtAll(): Promise<Map<J, string>> {
       const missing = new Map<J, string>();
@@ -178,7 +179,7 @@ async function workOff<J extends Job>(
           job,
           answers.asker(kept, (cost) => files.replayed(job, cost)),
         );
-        // What is held is not to be asked where it was not: none of its results is newer than its record.
+        // A held job is not asked where it was not asked before: none of its results is newer than its record.
         const isToWait = end && (requests.has(end.id) || !kept.isHeld || end.log.batched !== kept.batched);
         if (isToWait) missing.set(job, end.id);
       };
@@ -189,8 +190,8 @@ async function workOff<J extends Job>(
     }
 
     /**
-     * Takes back the files that nobody has been given, as far as the folder shows, where they hold requests that are not awaited (any more):
-     * what is still missing of them is written anew, or asked live.
+     * Withdraws files that, as far as the folder shows, were never submitted, if they hold requests that are not awaited (any more). What
+     * is still missing of them is written again, or asked live.
      */
     async function withdraw(): Promise<void> {
       const { sent = [] } = (await disk.submission.read()) ?? {};
@@ -202,13 +203,13 @@ async function workOff<J extends Job>(
         await rm(join(dir, file), { force: true });
         for (const name of names) {
           awaited.delete(name);
-          // What is asked live now went into a file all the same: later results are not those of a later request.
+          // What is asked live now was still written to a file once, so a late result must not be read as that of a later request.
           if (!isLive) requests.delete(name);
         }
       }
     }
 
-    /** Writes the requests that jobs are missing. Each is made when its turn comes, so that no text is held. */
+    /** Writes the requests that jobs are missing, creating each one only when its turn comes, so that no text stays in memory. */
     async function write(missing: readonly J[]): Promise<void> {
       const ids: string[] = [];
       await disk.writeParts(folder.batch?.parts ?? [], lines(missing, ids), async (part) => {
@@ -222,7 +223,7 @@ async function workOff<J extends Job>(
       });
     }
 
-    /** @param ids takes the id of each */
+    /** @param ids receives the id of each request */
     async function* lines(missing: readonly J[], ids: string[]): AsyncGenerator<string> {
       for (const job of missing) {
         if (isOver()) return;
@@ -238,7 +239,7 @@ async function workOff<J extends Job>(
 
     function reportNow(): BatchReport {
       const jobsNow = new Set(asked.map((job) => jobName(files.kept(job).id)));
-      // Of what is not asked about now, results may come that a later command takes.
+      // Jobs that are not asked about now may still get results, which a later command reads.
       const isOpen = (name: string) => !results.has(name) && (awaited.has(name) || !jobsNow.has(jobIn(name)));
       const names = groupBy(requests.keys(), (name) => requests.get(name));
       const parts = (folder.batch?.parts ?? []).map(({ file, requests, bytes }) => {
@@ -254,13 +255,13 @@ async function workOff<J extends Job>(
         written,
         isLive,
         isOver: isWhole && (isLive || ![...requests.keys()].some(isOpen)),
-        // A file that was written anew meanwhile may have been given to an engine before.
+        // An engine may already have received an earlier version of a file that has since been rewritten.
         notes: results.notes((id) => requests.has(id) || answers.taken.has(id)),
       };
     }
   }
 
-  /** Solves a job as far as answers go. @returns its first question without one; undefined where it has come to its end */
+  /** Solves a job as far as there are answers. @returns its first question without an answer; undefined if the job is finished */
   async function missingOf(job: J, { ask, found }: ReturnType<Answers['asker']>): Promise<Missing | undefined> {
     await solve(job, ask);
     return found.missing;
@@ -286,12 +287,12 @@ async function workOff<J extends Job>(
   }
 }
 
-/** What an answer cost was told when it was first read. */
+/** The cost of an answer was reported when it was first read. */
 const WAS_TOLD = () => {};
 
 /**
- * Asks live from the first question on that has no answer in the folder. A result that comes later is that of an earlier request, and is
- * passed over: a record says how many requests in files went before it.
+ * Asks live from the first question that has no answer in the folder. A result that arrives later belongs to an earlier request and is
+ * ignored: a record says how many requests in files came before it.
  */
 function answersFirst(answers: Answers, requests: Requests, kept: Parameters<Answers['asker']>[0], live: Ask): Ask {
   const { ask, found } = answers.asker(kept, WAS_TOLD);
@@ -309,9 +310,9 @@ function answersFirst(answers: Answers, requests: Requests, kept: Parameters<Ans
 }
 
 /**
- * Settles, before anything is asked or written, through which folder the run is asked: `run.batch` is that folder, or nothing.
- * @throws UserError: 75 where results are awaited that these settings would not read; 78 for the folder of another run; 2, 65, 66 and 73
- * for a folder that cannot be used
+ * Decides, before anything is asked or written, which folder the run asks through, and sets `run.batch` to it, or to undefined.
+ * @throws UserError: 75 if results are awaited that these settings would not read; 78 for the folder of another run; 2, 65, 66 and 73 for a
+ * folder that cannot be used
  */
 export async function chooseBatch(
   run: Run,
@@ -327,25 +328,25 @@ export async function chooseBatch(
   if (before !== undefined && (dir !== before || isLost)) await requireNothingAwaited(run, before, batch);
   run.batch = dir === undefined ? undefined : { dir };
   if (finishOnline && (before ?? batch) === undefined) {
-    // A run whose batch was ended may be repeated as it was given.
+    // A run whose batch has ended may be repeated with the same flags.
     if (run.stored === undefined) {
       throw new UserError(
-        `--finish-online ends a batch, and no run has begun in ${run.dir}; leave it out, or give the flags of that run`,
+        `--finish-online ends a batch, but no run has started in ${run.dir}; leave it out, or give the flags of that run`,
       );
     }
-    run.notices.push('--finish-online found no batch to end: what was left was asked live');
+    run.notices.push('--finish-online found no batch to end; the remaining rows were asked live');
   }
   if (dir === undefined) return;
   if (dir === run.dir) {
     throw new UserError(
-      `--batch-dir is the folder of the run's own files, which would be taken for results; give another one, such as ${join(dir, 'batch')}`,
+      `--batch-dir is the folder of the run's own files, which would be read as results; choose another one, such as ${join(dir, 'batch')}`,
     );
   }
   if (batch !== undefined) await requireOwn(batch, run, dir);
   const [first] = batch === undefined ? await folderAt(dir).resultFiles() : [];
   if (first !== undefined) {
     throw cannotCreate(
-      `${dir} holds ${first} and no batch.json, so that the file would be taken for results of this run; give an empty folder`,
+      `${dir} contains ${first} but no batch.json, so that file would be read as results of this run; choose an empty folder`,
     );
   }
   if (batch !== undefined && fresh) {
@@ -355,25 +356,25 @@ export async function chooseBatch(
 }
 
 /**
- * @param dir the folder of before
- * @param given what the folder holds that is named now
+ * @param dir the previous folder
+ * @param given the batch in the folder that is named now
  * @throws UserError (75, 66, 65)
  */
 async function requireNothingAwaited(run: Run, dir: string, given: Batch | undefined): Promise<void> {
   const batch = await folderAt(dir).batch.read();
-  // Whoever moves a run moves its folder with it; that it is this run's is looked at next.
+  // Moving a run moves its folder too; whether the folder belongs to this run is checked next.
   if (batch === undefined ? run.stored?.state !== 'awaiting' || given !== undefined : batch.parts.length === 0) return;
   const way =
     batch === undefined
-      ? 'its batch.json is not there any more, so put the folder back, or give --batch-dir its place, or the place that it was moved to'
-      : `${shellLine(['--batch-dir', dir])} reads what has come`;
+      ? 'its batch.json is gone, so put the folder back, or point --batch-dir to where it was, or to where it was moved'
+      : `${shellLine(['--batch-dir', dir])} reads the results so far`;
   throw new UserError(
-    `results are awaited in ${dir}, and asking in another way would pay for them twice: ${way}; --finish-online asks the rest live, --fresh starts over`,
+    `results are awaited in ${dir}, and asking another way would pay for them twice: ${way}; --finish-online asks the rest live, --fresh starts over`,
     EXIT.later,
   );
 }
 
-/** @throws UserError (78) for the folder of another run, with what differs */
+/** @throws UserError (78) for the folder of another run, listing the differences */
 export async function requireOwn(
   { run: owner }: Batch,
   run: Pick<Run, 'kind' | 'dir' | 'identity'>,
@@ -383,20 +384,20 @@ export async function requireOwn(
     owner.kind === run.kind
       ? differencesOf(begunUnder(owner.identity), begunUnder(run.identity))
       : [`command: awb ${owner.kind} before, awb ${run.kind} now`];
-  // A run that was moved is still the same.
+  // A run that was moved is still the same run.
   const isElsewhere = owner.dir !== run.dir && (await sizeOf(owner.dir)) !== undefined;
   if (isElsewhere) differences.unshift(`output-dir: ${owner.dir} before, ${run.dir} now`);
   if (differences.length === 0) return;
   throw identityDiffers(
     [
-      `the batch in ${dir} is that of another run, and results of both must not mix:`,
+      `the batch in ${dir} belongs to another run, and their results must not be mixed:`,
       ...differences.map((difference) => `  ${difference}`),
-      'Give another --batch-dir, or the settings of before.',
+      'Give another --batch-dir, or the earlier settings.',
     ].join('\n'),
   );
 }
 
-/** Without what only asking finds out. */
+/** Without the parts that only asking reveals. */
 function begunUnder({ snapshot: _, sampling, ...identity }: Identity): Identity {
   return { ...identity, sampling: isObject(sampling) ? { ...sampling, dropped: undefined } : sampling };
 }

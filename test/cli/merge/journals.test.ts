@@ -91,7 +91,7 @@ test('damaged and torn lines of a part are passed over, and said', async () => {
   const text = (await readFile(part.path, 'utf8')).replace('"b"', '"x"').slice(0, -10);
   await writeFile(part.path, text);
   const join = await joinJournals([part], isDone, NEVER);
-  expect(join.damages).toEqual([expect.stringMatching(/^in .*p: .*torn last line.*passed over 1 damaged line: 2 /)]);
+  expect(join.damages).toEqual([expect.stringMatching(/^in .*p: .*torn last line.*skipped 1 damaged line: 2 /)]);
   expect([...(await standingIn(await writtenLines(folder, join.lines()))).values()]).toEqual(['a']);
   expect(await readFile(part.path, 'utf8')).toBe(text);
 });

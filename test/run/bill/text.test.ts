@@ -78,9 +78,9 @@ describe('the text', () => {
     const known = { total: unpriced, domains: [{ domain: 'mcp', ...unpriced }], output_by: { by: 'truth' } as const };
     const text = flowing(billOf({ ...known, price: null, time: null, measured_cache: null, tokens_by: GUESS }));
     expect(text).toMatch(/ MCP 2,170 2,170 73M 36\.5M 9\.88M unknown /);
-    expect(text).toContain('4 a token, a guess; --tokenizer FILE counts.');
+    expect(text).toContain('4 a token, a guess; --tokenizer FILE counts them.');
     expect(text).not.toContain('arlier run');
-    expect(text).toContain('Price: unknown; name it with --prices FILE.');
+    expect(text).toContain('Price: unknown; give it with --prices FILE.');
     expect(text).toContain('Time: unknown; --rate N');
     expect(text).not.toContain('$');
   });
@@ -89,13 +89,13 @@ describe('the text', () => {
     [
       'the ground truths',
       { by: 'truth' },
-      'Output: 9,876,543 tokens, as many as the ground truths have, without thinking',
+      'Output: 9,876,543 tokens, the length of the ground truths, without thinking',
     ],
     ['a guess', { by: 'guess', tokens_per_call: 600 }, 'Output: 9,876,543 tokens, 600 for each call, without thinking'],
   ] as const)('says that the output goes by %s, and what would tell more', (_, output_by, words) => {
     const text = flowing(billOf({ output_by }));
     expect(text).toContain(words);
-    expect(text).toContain('(--estimate-from RUN goes by what a run took); at most 71,106,560 (--max-tokens).');
+    expect(text).toContain('(--estimate-from RUN uses what a run measured); at most 71,106,560 (--max-tokens).');
   });
 
   test('shows what servers and files are called without what could steer the terminal', () => {
@@ -120,7 +120,7 @@ describe('the text', () => {
     [200_000, '2 d 7 h'],
   ])('writes %d seconds as %s', (seconds, words) => {
     expect(flowing(billOf({ time: { seconds, at_least: true, by: 'rpm', per_minute: 500 } }))).toContain(
-      `Time: at least ${words}; held to 500 calls a minute (--rpm).`,
+      `Time: at least ${words}; limited to 500 calls a minute (--rpm).`,
     );
   });
 });
