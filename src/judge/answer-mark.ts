@@ -1,5 +1,5 @@
-// Marks that no shown text can hold: that of the judge's answer, a word of the case, so that nothing in a prediction can pass for that
-// answer; and those of the frames around what a judge is shown, so that nothing inside can pass for the frame.
+// Marks that no shown text can contain. The mark of the judge's answer is specific to the case, so that nothing in a prediction can pass
+// for that answer. The marks of the frames around the material ensure that nothing inside can pass for the frame.
 
 import { createHash } from 'node:crypto';
 import { pythonStrip, tagSpans, VERDICT_TAG, withoutThinking } from '../core/reply.js';
@@ -10,9 +10,9 @@ import type { ChatMessage, Sample } from '../core/types.js';
 export const MARK_LENGTH = 16;
 
 /**
- * The mark of one question: the start of a SHA-256 over the whole case, the texts to be judged included, and the number of the attempt.
- * A prediction that plants it would have to be a fixed point of the hash. The same case has the same mark in every run.
- * @param texts what is to be judged: predictions, in the order in which they are shown
+ * The mark of one question: the start of a SHA-256 over the whole case, including the texts to be judged, and the number of the attempt. A
+ * prediction that planted it would have to be a fixed point of the hash. The same case has the same mark in every run.
+ * @param texts the predictions to be judged, in the order shown
  * @param attempt 0-based
  */
 export function answerMark(sample: Sample, texts: readonly string[], attempt: number): string {
@@ -21,10 +21,10 @@ export function answerMark(sample: Sample, texts: readonly string[], attempt: nu
   return createHash('sha256').update(JSON.stringify(source)).digest('hex').slice(0, MARK_LENGTH);
 }
 
-/** What is asked for: a JSON object between tags, a choice between them, or an answer that is nothing but the object. */
+/** The form of the answer: a JSON object between tags, a choice between them, or nothing but the object. */
 export type AnswerForm = 'block' | 'choice' | 'object';
 
-/** The messages, the last of them with the lines at its end that ask for the mark, in the form in which it is to be written. */
+/** The messages, with lines appended to the last one that ask for the mark in the form in which it must be written. */
 export function askingForMark(messages: readonly ChatMessage[], form: AnswerForm, mark: string, attempt: number) {
   const [open, close] = [`<${VERDICT_TAG}-${mark}>`, `</${VERDICT_TAG}-${mark}>`];
   const member = `"mark": "${mark}"`;
@@ -42,9 +42,9 @@ export function askingForMark(messages: readonly ChatMessage[], form: AnswerForm
 const AGAIN = 'An earlier answer to this case could not be read. Take care to write';
 
 /**
- * What stands in the reply's marked blocks outside of thinking, stripped and in order; empty blocks are left out. A block runs from its
- * opening tag to the next closing one; the last one may end at a closing tag without the mark, or with the reply. Thinking tags within a
- * block are text of it.
+ * The contents of the reply's marked blocks outside of thinking, stripped and in order, without empty blocks. A block runs from its opening
+ * tag to the next closing one; the last one may end at a closing tag without the mark, or with the reply. Thinking tags inside a block are
+ * part of its text.
  */
 export function markedBlocks(reply: string, mark: string): string[] {
   const bodies: string[] = [];
@@ -58,7 +58,7 @@ export function markedBlocks(reply: string, mark: string): string[] {
   let open: RegExpMatchArray | undefined;
   const endOf = (tag: RegExpMatchArray) => (tag.index ?? 0) + tag[0].length;
   for (const tag of reply.matchAll(new RegExp(`<(/?)${VERDICT_TAG}-${mark}>`, 'gi'))) {
-    // Of several openings in front of one closing tag, the earlier ones are mentions.
+    // If several opening tags precede one closing tag, the earlier ones are mentions.
     if (tag[1] === '') open = tag;
     else if (open !== undefined) {
       put(open.index ?? 0, endOf(open), tag.index, endOf(tag));
@@ -71,7 +71,7 @@ export function markedBlocks(reply: string, mark: string): string[] {
     const end = endOf(open) + (close?.index ?? behind.length);
     put(open.index ?? 0, endOf(open), end, end + (close?.[0].length ?? 0));
   }
-  // Only a judge knows the mark, so nothing that it quotes can stand for a block here.
+  // Only a judge knows the mark, so nothing that it quotes can pass for a block here.
   const left = withoutThinking(outline + reply.slice(from), VERDICT_TAG);
   return Array.from(
     left.matchAll(new RegExp(`${mark}:(\\d+)<`, 'g')),
@@ -79,10 +79,10 @@ export function markedBlocks(reply: string, mark: string): string[] {
   ).filter((body) => body !== '');
 }
 
-/** The closing tag of a judge that leaves the mark out there. */
+/** The closing tag of a judge that omits the mark there. */
 const ANY_CLOSING = new RegExp(`</${VERDICT_TAG}[^<>]{0,40}>`, 'i');
 
-/** The inside of the one block without a mark with which the reply ends, on lines of its own; undefined where there is none, or more. */
+/** The content of the single unmarked block that ends the reply, on lines of its own; undefined if there is none, or more than one. */
 export function soleBlock(reply: string): string | undefined {
   const text = withoutThinking(reply, VERDICT_TAG);
   const [open, ...opens] = tagSpans(text, VERDICT_TAG);
@@ -93,25 +93,25 @@ export function soleBlock(reply: string): string | undefined {
   return /^[\s`]*$/.test(around) ? pythonStrip(text.slice(open.end, close?.start)) : undefined;
 }
 
-/** Hexadecimal digits of the mark of a frame. */
+/** Hexadecimal digits in the mark of a frame. */
 const FRAME_MARK_LENGTH = 12;
 
-/** A text under a mark, which stands in its opening and its closing tag. */
+/** A text in a frame, whose opening and closing tags carry the mark. */
 export function framed(name: string, mark: string, turn: number, text: string): string {
   return `<${name}-${mark} turn="${turn}">\n${text}\n</${name}-${mark}>`;
 }
 
-/** The first of an endless row of words made of the source that none of the texts contains, in any case of letters. */
+/** The first word in an endless sequence derived from the source that none of the texts contains, ignoring case. */
 export function unusedMark(source: string, texts: readonly string[]): string {
   for (let attempt = 0; ; attempt++) {
     const mark = createHash('sha256').update(`${attempt}\n${source}`).digest('hex').slice(0, FRAME_MARK_LENGTH);
-    // The texts are long: a pattern finds the mark without a copy of them in small letters.
+    // The texts are long: a pattern finds the mark without a lower-case copy of them.
     const pattern = new RegExp(mark, 'i');
     if (!texts.some((text) => pattern.test(text))) return mark;
   }
 }
 
-/** The turns before the one that is judged, under a mark of theirs. */
+/** The turns before the judged one, framed with their own mark. */
 export function framedHistory(mark: string, turns: readonly Turn[]): string {
   const parts = turns.flatMap(({ prompt, response }, index) => [
     framed('input', mark, index + 1, prompt),

@@ -1,5 +1,5 @@
-// One judgement: the parts of a mode asked one after the other, each until its reply can be read, by one and the same snapshot; and its record
-// in a run's journal: what it was made from and with, and whether it still holds.
+// One judgement: the parts of a mode are asked one after another, each until its reply can be read, all of the same snapshot. Also its
+// record in a run's journal: what it was made from and with, and whether it is still valid.
 
 import { EXIT, identityDiffers, present } from '../core/errors.js';
 import type { Identity } from '../core/identity.js';
@@ -16,17 +16,17 @@ import type { Answer, Method, Reading, Subject } from './mode.js';
 
 interface Judging {
   readonly method: Pick<Method, 'parts' | 'join' | 'fail'>;
-  /** Reads the prediction. No text is held while a call waits. */
+  /** Reads the prediction. No text is kept in memory while a call waits. */
   read(): Promise<Subject>;
-  /** Tries for each part in all. */
+  /** Maximum tries for each part. */
   readonly maxRetries: number;
-  /** Under which seed a try is asked, by the 0-based numbers of part and try. */
+  /** The seed offset of a try, by the 0-based numbers of part and try. */
   seedOf(part: number, tried: number): number;
-  /** Told a reply that could not be read and is asked for again. */
+  /** Called with a reply that could not be read and will be asked for again. */
   onUnread(reply: string): unknown;
 }
 
-/** Asks, and makes the record of what was read. A part that no try could be read of may stand for something, or fails the judgement. */
+/** Asks, and makes the record of what was read. If no try of a part can be read, a substitute takes its place or the judgement fails. */
 export async function judgementOf(judging: Judging, ask: AskModel): Promise<JudgementRecord> {
   const { method, read, maxRetries, seedOf, onUnread } = judging;
   const answers: Answer<Reading>[] = [];
@@ -56,22 +56,22 @@ export async function judgementOf(judging: Judging, ask: AskModel): Promise<Judg
   }
 }
 
-/** A judge that is asked in a run: how judging and calibrating both put predictions to it. */
+/** Opens the judge of a run: judging and calibrating both put predictions to it in this way. */
 export function openJudge(run: Run, settings: Readonly<{ maxRetries: number; keepGoing: boolean }>, method: Method) {
   const { journal } = run;
   const judged = [...journal.ids()].find((id) => journal.summaryOf(id)?.status === 'ok');
   if (run.identity.snapshot === undefined && judged !== undefined) {
-    // From the rows judged before, where a kill left it out of the manifest.
+    // Taken from rows judged earlier, if a kill kept it out of the manifest.
     adoptSnapshot(run, recordedJudgement(journal.read(judged).row).judge.model);
   }
   const watch = legibilityWatch(journal, settings);
   const { maxRetries } = settings;
   return {
-    /** Who ends a judging of which nothing can be read. */
+    /** The listener that ends a judging in which nothing can be read. */
     watch,
-    /** The record of a judgement. `seedOf` is as `judgementOf` has it. */
+    /** The record of a judgement. `seedOf` as in `judgementOf`. */
     async judge(job: Judged, read: () => Promise<Subject>, seedOf: Judging['seedOf'], ask: AskModel) {
-      // Of batch files each further try is another batch: what cannot be read is noted at once.
+      // With batch files, each further try takes another batch, so an unreadable reply is counted at once.
       const onUnread = (reply: string) => run.batch !== undefined && watch.unread(job.id, reply);
       const askSame: AskModel = async (question) => {
         const outcome = await ask(question);
@@ -85,62 +85,62 @@ export function openJudge(run: Run, settings: Readonly<{ maxRetries: number; kee
 }
 
 /**
- * A judge is the snapshot that answers, not the name it is asked by.
- * @throws UserError (78) where the server reports another one than for the rows judged before.
+ * A judge is identified by the snapshot that answers, not by the name used to ask it.
+ * @throws UserError (78) if the server reports another snapshot than for the rows judged before.
  */
 function adoptSnapshot(run: Run, served: string | undefined): void {
   const { snapshot } = run.identity;
   if (served === undefined || snapshot === served) return;
   if (snapshot !== undefined) {
     throw identityDiffers(
-      `the judge now answers as "${served}", the rows before were judged by "${snapshot}": ratings of two judges must not mix; ask for one snapshot by its full name, or start over with --fresh${run.kind === 'judge' ? ' (--recheck N measures the shift)' : ''}`,
+      `the judge now answers as "${served}", but the rows before were judged by "${snapshot}": ratings of two judges must not be mixed; name one snapshot in full, or start over with --fresh${run.kind === 'judge' ? ' (--recheck N measures the shift)' : ''}`,
     );
   }
   run.identity = { ...run.identity, snapshot: served };
 }
 
-/** What ratings depend on beside what is rated: which judge, told what, read how. */
+/** What ratings depend on besides the rated material: the judge, its instructions, and the reading of its replies. */
 export function identityOfJudge(
   { target, method, settings }: { readonly target: Target; readonly method: Method; readonly settings: AskingSettings },
   stored: Manifest | undefined,
 ): Identity {
   return {
-    // A judge that was not started is taken to be the run's own.
+    // A judge that was not started is assumed to be the run's own.
     judge: target.identity ?? stored?.identity.judge,
-    // Found out by asking: the snapshot behind the name. A later one is refused while rows are being judged.
+    // Known only after asking: the snapshot behind the name. A different one is refused while rows are being judged.
     ...(stored?.identity.snapshot === undefined ? {} : { snapshot: stored.identity.snapshot }),
     ...method.identity,
     sampling: samplingIdentity(settings, stored),
   };
 }
 
-/** A judgement; `stamp` tells what it is made from. */
+/** A judgement; `stamp` identifies what it is made from. */
 type Judged = Readonly<Record<'id' | 'stamp', string>>;
 
-/** The stamp of a judgement (see `StageOutput.stampOf`). Where no judge had a say, it does not matter how judges are asked. */
+/** The stamp of a judgement (see `StageOutput.stampOf`). If no judge was involved, the way judges are asked does not matter. */
 export function stampOf({ stamp }: Pick<Judged, 'stamp'>, failure: string | undefined, mark: string): string {
   return isUnasked(failure) ? stamp : `${stamp} ${mark}`;
 }
 
-/** A new record, for the journal; its log has nothing of what it cost. */
+/** A new record for the journal; its log contains nothing about cost. */
 export function recordOf(job: Judged, record: JudgementRecord, mark: string): JournalRecord {
   const failure = record.judge.status === 'failed' ? record.judge.class : undefined;
   const stamp = stampOf(job, failure, mark);
   return { id: job.id, row: record, log: { [stampKeyOf('judge')]: stamp, at: new Date().toISOString() } };
 }
 
-/** Whether there is a record that is not stale, and that judging again would not mend. */
+/** Whether there is a record that is not stale and that judging again would not improve. */
 export function holds({ journal }: Run, job: Judged, mark: string): boolean {
   const summary = journal.summaryOf(job.id);
   return summary !== undefined && summary.stamp === stampOf(job, summary.class, mark) && isDone(summary);
 }
 
-/** Whether a judgement need not be asked for again: what the world model caused, no judge can mend. */
+/** Whether a judgement need not be asked for again: a failure caused by the world model cannot be fixed by a judge. */
 export function isDone({ status, class: failure }: RowState): boolean {
   return status === 'ok' || isModelCaused(failure);
 }
 
-/** What a judgement's record has come to. @throws TypeError for what judging never writes. */
+/** The result in a judgement's record. @throws TypeError for content that judging never writes. */
 export function judgementState({ row }: JournalRecord): RowState {
   const { judge } = recordedJudgement(row);
   return {
@@ -150,17 +150,17 @@ export function judgementState({ row }: JournalRecord): RowState {
   };
 }
 
-/** So many judgements that could not be read, with none that could, are enough to see that the judge is none. */
+/** After this many unreadable judgements and none that could be read, the model is clearly unfit as a judge. */
 const HOPELESS = 20;
 /** How much of a reply is shown, in terminal columns. */
 const MOST_SHOWN = 200;
 
-/** Ends a judging (65) of which nothing can be read, in this session and in those before. */
+/** Ends a judging (65) in which nothing can be read, in this session and the earlier ones. */
 function legibilityWatch(journal: Run['journal'], { keepGoing }: { readonly keepGoing: boolean }) {
   let isOver = keepGoing;
   let asking: Beginning | undefined;
   const found = new Set<string>();
-  /** A judgement could not be read; `reply` is the last one to it. */
+  /** Called when a judgement could not be read; `reply` is its last reply. */
   const unread = (id: string, reply = '') => {
     if (isOver || found.add(id).size < HOPELESS) return;
     const shown = reply.trim() === '' ? 'is empty' : `reads "${oneLine(reply, MOST_SHOWN)}"`;
@@ -186,12 +186,12 @@ function legibilityWatch(journal: Run['journal'], { keepGoing }: { readonly keep
   } satisfies StageListener & { readonly unread: typeof unread };
 }
 
-/** Whether a judge was asked, and understood. */
+/** Whether a judge was asked and its reply could be read. */
 function isRead(summary: RowSummary | undefined): boolean {
   return summary?.status === 'ok' && summary.attempts > 0;
 }
 
-/** As `judgementState`, of a calibration, where an empty prediction, which is rated 1 without a call, is as it was planned. */
+/** Like `judgementState`, but for a calibration: an empty prediction, rated 1 without a call, is as planned. */
 export function calibrationState(record: JournalRecord): RowState {
   const state = judgementState(record);
   return state.class === 'empty' ? { status: 'ok', flags: [] } : state;

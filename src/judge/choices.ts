@@ -1,5 +1,6 @@
-// The modes `turing` and `reference`, which put one question with two texts in it, A and B: which is real, the prediction or the truth (and
-// of known pairs, the truth or another row's truth); and which is nearer to the truth, the prediction or another file's.
+// The modes `turing` and `reference`, which show two texts, A and B, and ask one question. `turing`: which is real, the prediction or the
+// truth (and for known pairs, the truth or another row's truth). `reference`: which is nearer to the truth, the prediction or that of
+// another file.
 
 import { createHash } from 'node:crypto';
 import { type JudgePrompt, loadJudgePrompt } from '../benchmark/prompts.js';
@@ -12,7 +13,7 @@ import type { ModelReply, Sample } from '../core/types.js';
 import { answerMark, askingForMark, framed, framedHistory, markedBlocks, unusedMark } from './answer-mark.js';
 import { type Mode, type Part, type Reading, type Subject, type Unreadable, unreadable } from './mode.js';
 
-/** The two pairs of a row: what is tested, and what the judge is tested by. */
+/** The two pairs of a row: the one under test, and the one that tests the judge. */
 const [OWN, KNOWN] = ['own', 'known'];
 
 export const turing: Mode<readonly [Choice, ...Choice[]]> = {
@@ -26,10 +27,10 @@ export const turing: Mode<readonly [Choice, ...Choice[]]> = {
     turing_accuracy: { range: [0, 100], better: 'neither' },
   },
   lead: 'taken_for_real',
-  words: { one: 'measure', many: 'measures', of: 'of prediction beside truth' },
+  words: { one: 'measure', many: 'measures', of: 'of prediction against truth' },
   async open() {
     const told = await loadJudgePrompt('turing');
-    /** Whether the truth is shown first: a coin that falls the same way for the same row in every run. */
+    /** Whether the truth is shown first: a coin toss with the same result for the same row in every run. */
     const isTruthFirst = ({ sample }: Subject, pair: string) =>
       present(createHash('sha256').update(`${pair} ${sample.key}`).digest()[0]) % 2 === 1;
     return {
@@ -52,7 +53,7 @@ export const turing: Mode<readonly [Choice, ...Choice[]]> = {
         const replies = [own, known].flatMap((answer) => answer?.reply ?? []);
         return measured({ taken_for_real: taken, ...accuracy }, { reply: own.reply, replies });
       },
-      // Whatever left no prediction is taken for real by nobody, except where infer's transport failed.
+      // A missing prediction is never taken for real, except if infer's transport failed.
       fail: (failure, _subject, reply) =>
         isModelCaused(failure.class) ? measured({ taken_for_real: 0 }) : unmeasured(failure, { reply }),
     };
@@ -60,7 +61,7 @@ export const turing: Mode<readonly [Choice, ...Choice[]]> = {
 };
 
 export const reference: Mode<readonly [Choice, Choice]> = {
-  help: 'an LLM says which is nearer to the truth, the prediction or that of --reference',
+  help: 'an LLM says which is nearer to the truth, the prediction or the one in --reference',
   noun: 'comparisons',
   asksJudge: true,
   rates: false,
@@ -99,12 +100,12 @@ export const reference: Mode<readonly [Choice, Choice]> = {
   },
 };
 
-/** Both predictions as a judge would be shown them. */
+/** Both predictions as shown to a judge. */
 function bothOf({ gen, beside }: Subject): readonly [own: string, other: string] {
   return [shownPrediction(gen), shownPrediction(beside?.text ?? '')];
 }
 
-/** Of a prediction with none beside it, or an equal one. */
+/** The result without asking, if the other prediction is missing or equal. */
 function withoutAsking(subject: Subject): JudgementRecord | undefined {
   const failure = subject.beside?.failure;
   if (failure === undefined) {
@@ -122,10 +123,10 @@ interface Choice extends Reading {
   readonly choice: 'A' | 'B';
 }
 
-/** The texts of one case; the truth is absent where the judge is not told. */
+/** The texts of one case; the truth is absent if the judge does not see it. */
 type Shown = Readonly<{ sample: Sample; first: string; second: string; truth?: string }>;
 
-/** The question which of two texts it is, and the reading of the replies to it. */
+/** The question about the two texts, and the reading of the replies. */
 function choicePart(prompt: JudgePrompt, shown: Shown): Part<Choice> {
   const markOf = (attempt: number) => answerMark(shown.sample, [shown.first, shown.second], attempt);
   return {
@@ -139,8 +140,8 @@ function choicePart(prompt: JudgePrompt, shown: Shown): Part<Choice> {
 }
 
 /**
- * The history stands under a mark of its own that depends on the trajectory alone, so that cached prefixes hold over its turns and over
- * all questions about one of them. No text can hold the mark that it is framed by.
+ * The history has its own mark that depends only on the trajectory, so that prefix caches hit across its turns and across all questions
+ * about one turn. No text can contain the mark of its own frame.
  */
 function questionOf(prompt: JudgePrompt, { sample, first, second, truth }: Shown): string {
   const earlier = earlierTurns(sample);
@@ -156,11 +157,11 @@ function questionOf(prompt: JudgePrompt, { sample, first, second, truth }: Shown
     first: framed('candidate-a', mark, sample.turnIdx, first),
     second: framed('candidate-b', mark, sample.turnIdx, second),
   };
-  // In one pass: what is shown may hold a slot's name.
+  // In one pass, since the material may contain a slot's name.
   return prompt.user.replace(/\{(\w+)\}/g, (whole, name: string) => slots[name] ?? whole);
 }
 
-/** The choice in the reply's marked tags outside of thinking. A reply that was cut off may have had another still to come. */
+/** The choice in the reply's marked tags outside of thinking. A reply that was cut off might have made another choice later. */
 function readChoice({ content, finishReason }: ModelReply, mark: string): Choice | Unreadable {
   const choices = markedBlocks(content, mark).map((block) => /^[^\p{L}\p{N}]*([AB])[^\p{L}\p{N}]*$/u.exec(block)?.[1]);
   const [first] = choices;

@@ -1,4 +1,4 @@
-// The mode `decision`: does an agent do after the predicted observation what it does after the true one?
+// The mode `decision`: does an agent act after the predicted observation as it does after the true one?
 
 import { type AgentAction, readAction, sameAction, screenOf } from '../benchmark/actions/agent-action.js';
 import {
@@ -20,7 +20,7 @@ import { type Mode, type Part, type Reading, unreadable } from './mode.js';
 /** Changes with what an agent is shown, with what is read as its action, and with which actions count as the same. */
 const AGENT_QUESTION = 1;
 
-/** What an agent did; nothing where none of its replies held an action. */
+/** What an agent did; no action if none of its replies contained one. */
 interface AgentAnswer extends Reading {
   readonly action: AgentAction | undefined;
 }
@@ -28,7 +28,7 @@ interface AgentAnswer extends Reading {
 type Answers = readonly [AgentAnswer, AgentAnswer, AgentAnswer, ...AgentAnswer[]];
 
 export const decision: Mode<Answers> = {
-  help: 'an agent, named by --judge-base-url and --judge-model, says what it does next: after the prediction, and after the truth',
+  help: 'an agent, named by --judge-base-url and --judge-model, says what it does next, after the prediction and after the truth',
   noun: 'decisions',
   asksJudge: true,
   asksAgent: true,
@@ -48,21 +48,22 @@ export const decision: Mode<Answers> = {
       identity: { prompts: prompts.fingerprint.slice(0, 12), frame: AGENT_QUESTION },
       refusal: (domain) =>
         prompts.prompt(domain) === undefined
-          ? `there is no prompt for an agent in the domain "${domain}"; write how it acts there into DIR/agent/${domain}.txt, and name the folder with --domain-prompts DIR`
+          ? `there is no agent prompt for the domain "${domain}"; write how it acts there to DIR/agent/${domain}.txt, and name the folder with --domain-prompts DIR`
           : undefined,
       parts({ sample, gen, beside }) {
         const system = present(prompts.prompt(sample.domain));
         const part = (observation: string, place = ''): Part<AgentAnswer> => ({
           request: () => ({ messages: agentQuestion(system, sample, observation) }),
           read({ content }: ModelReply) {
-            // What was cut off behind a whole action does not matter.
+            // Text cut off after a complete action does not matter.
             const read = readAction(sample.domain, content);
             return 'flaw' in read ? unreadable(`${place}${read.flaw}`) : { status: 'ok', action: read.action };
           },
         });
-        // An agent that cannot act on what really happened tells nothing of the prediction.
+        // An agent that cannot act on what really happened says nothing about the prediction.
         const afterTruth = part(groundTruthOf(sample), 'after the true observation ');
-        // One that could, twice, and now cannot does something else: otherwise a prediction could make itself missing by confusing it.
+        // An agent that acted twice after the truth and cannot act now has done something else. Otherwise a prediction could void its own
+        // judgement by confusing it.
         const unread = { status: 'ok', action: undefined } as const;
         const afterPrediction = { ...part(shownPrediction(gen)), unread };
         const afterOther = beside === undefined || beside.failure ? [] : [{ ...part(beside.text), unread }];
@@ -82,7 +83,7 @@ export const decision: Mode<Answers> = {
         const replies = [first, second, predicted, other].flatMap((answer) => answer?.reply ?? []);
         return measured(agreement, { reply: predicted.reply, replies });
       },
-      // Whatever left no prediction leads to nobody's decision, except where infer's transport failed.
+      // A missing prediction leads to no decision, except if infer's transport failed.
       fail: (failure, _subject, reply) =>
         isModelCaused(failure.class) ? measured({ [AGREEMENT.predicted]: 0 }) : unmeasured(failure, { reply }),
     };
@@ -90,8 +91,8 @@ export const decision: Mode<Answers> = {
 };
 
 /**
- * The messages that ask for the next action. A GUI's prompts repeat the state, which the observation before has shown: of what stands in
- * front of actions, the agent is shown the first turn's. All that stands in front of the observation is the same whatever is observed.
+ * The messages that ask for the next action. A GUI's prompts repeat the state that the previous observation has shown, so of the text
+ * before actions, the agent sees only the first turn's. Everything before the observation is the same whatever is observed.
  * @param prompt how to act in the domain
  * @param observation what the environment is said to have answered to the sample's action
  */

@@ -1,5 +1,5 @@
-// The work of judging, whole or a sample: predictions through a mode, in an open run; the judgings in a folder, each in files of its own; and
-// `awb judge --recheck N`: stored rows are judged again with today's judge, so that a drifting judge shows.
+// Judging, complete or as a sample: predictions through a mode, in an open run; the judgings in a folder, each with its own files; and `awb
+// judge --recheck N`, which judges stored rows again with today's judge to reveal drift.
 
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
@@ -44,12 +44,12 @@ export interface Judging {
   readonly io: Io;
   readonly shown: ShownSettings;
   readonly predictions: JudgedPredictions;
-  /** The predictions' own manifest, where it lies beside them. */
+  /** The predictions' own manifest, if it lies next to them. */
   readonly inferred: Manifest | undefined;
   readonly mode: Mode;
-  /** The mode, opened. */
+  /** The opened mode. */
   readonly method: Method;
-  /** Whom to ask; of no use in modes that ask no judge. */
+  /** Whom to ask; unused in modes that ask no judge. */
   readonly target: Target;
   readonly pricing: Pricing;
   readonly dir: string;
@@ -58,7 +58,7 @@ export interface Judging {
 /**
  * Judgements of the given predictions as a stage, `count` of each.
  * @param refs in output order
- * @param chosen those that are asked about; of the others the output holds what was judged before
+ * @param chosen the predictions that are asked about; the output contains earlier judgements of the others
  * @throws UserError (2) for a budget in dollars without a price
  */
 export function judgeStage(
@@ -124,9 +124,8 @@ export function judgeStage(
 }
 
 /**
- * The rows of the output, and the line of each. Judgements beyond the count are kept where they are good, and not asked for where they
- * are not.
- * @param isTaken which of the first `count` are
+ * The rows of the output, and the line of each. Judgements beyond the count are kept if they are valid, and not asked for otherwise.
+ * @param isTaken which of the first `count` to include
  */
 export function judgeOutput(
   predictions: Pick<PredictionFile, 'read'>,
@@ -141,7 +140,7 @@ export function judgeOutput(
   return {
     rows,
     isDone: (_job: JudgeJob, summary: RowSummary) => isDone(summary),
-    /** The prediction's own text, an earlier judgement in it replaced by this one. */
+    /** The prediction's own text, with an earlier judgement in it replaced by this one. */
     async compose({ ref, index }: JudgeJob, { row }: JournalRecord) {
       const predicted = await predictions.read(ref);
       const { key, trajectory, repeat } = ref;
@@ -153,7 +152,7 @@ export function judgeOutput(
   };
 }
 
-/** The prediction's flags. An `awb` object has its own, but cannot leave out that the prediction is suspicious. */
+/** The prediction's flags. An `awb` object brings its own, but cannot hide that the prediction is suspicious. */
 function flagged({ gen, awb, sample }: PredictedRow) {
   const flags = flagsOf({ content: gen });
   if (!isSuspicious(tricksIn(readPrediction(gen)), sample)) return { flags, awb };
@@ -164,16 +163,19 @@ function flagged({ gen, awb, sample }: PredictedRow) {
   };
 }
 
-/** What the ratings depend on: whose predictions, which judge, told what, read how. How often each is judged is no part of it. */
+/**
+ * What the ratings depend on: the predictions, the judge, its instructions, and the reading of its replies. How often each is judged is not
+ * included.
+ */
 export function judgeIdentity(work: Judging, stored: Manifest | undefined): Identity {
   const { settings, inferred, mode, method } = work;
-  // Two checkpoints may be asked under one name and one set of settings: the file tells them apart, wherever the folders are moved.
+  // Two checkpoints may be asked under the same name and settings: the file distinguishes them, wherever the folders are moved.
   const predictions = { file: relative(work.dir, work.predictions.path), run: inferred?.fingerprint };
   const own = mode.asksJudge ? identityOfJudge(work, stored) : method.identity;
   return { mode: settings.mode, predictions, ...own };
 }
 
-/** Rows that infer chose and that have no line in the predictions, by domain. */
+/** Rows that infer chose but that have no line in the predictions, by domain. */
 export function absentFrom(inferred: Manifest | undefined, refs: Iterable<PredictionRef>): Record<string, number> {
   const absent = new Map(Object.entries(inferred?.chosen ?? {}));
   for (const { domain } of refs) absent.set(domain, (absent.get(domain) ?? 0) - 1);
@@ -183,15 +185,15 @@ export function absentFrom(inferred: Manifest | undefined, refs: Iterable<Predic
 /** One judgement of one prediction. */
 export interface JudgeJob extends StageJob {
   readonly ref: PredictionRef;
-  /** Which of the prediction's judgements it is, from 0. */
+  /** The index of this judgement of the prediction, from 0. */
   readonly index: number;
-  /** What its record is made from. */
+  /** Identifies what its record is made from. */
   readonly stamp: string;
 }
 
 /**
- * The first `count` judgements of every prediction, in the order of the file; those of one prediction follow each other. Where the
- * prediction is missing there is nothing to judge, and one record says so.
+ * The first `count` judgements of every prediction, in the order of the file; those of one prediction are adjacent. If the prediction is
+ * missing there is nothing to judge, and one record says so.
  */
 export function jobsOf(refs: readonly PredictionRef[], count: number): JudgeJob[] {
   return refs.flatMap((ref) =>
@@ -204,16 +206,16 @@ export function judgeJob(ref: PredictionRef, index: number): JudgeJob {
   return { id: rowId(key, repeat, index), domain, group, ref, index, stamp, isFurther: index > 0 ? true : undefined };
 }
 
-/** How many judgements of one prediction a journal holds at most, by the ids of its records. */
+/** The most judgements of any one prediction in a journal, by the ids of its records. */
 export function recordedCount(ids: Iterable<string>): number {
   const most = Array.from(ids).reduce((most, id) => Math.max(most, (parseRowId(id)?.index ?? 0) + 1), 0);
   return Math.min(most, MOST_JUDGEMENTS);
 }
 
 /**
- * Rows with the same judge prompt follow each other, and within them the turns of a trajectory, so that prefix caches hit. The
- * judgements of one prediction share all of their prompt, so they follow each other too: only the first of them is paid in full.
- * Whoever wants every prediction judged once before any is judged twice gives the command once without, and once with the count.
+ * Rows with the same judge prompt are adjacent, and within them the turns of a trajectory, so that prefix caches hit. The judgements of one
+ * prediction share their entire prompt, so they are adjacent too: only the first one is paid in full. To get every prediction judged once
+ * before any is judged twice, run the command first without the count, then with it.
  */
 export function inJudgeOrder(jobs: readonly JudgeJob[]): JudgeJob[] {
   return [...groupBy(jobs, ({ domain }) => domain).values()].flatMap((own) =>
@@ -224,25 +226,25 @@ export function inJudgeOrder(jobs: readonly JudgeJob[]): JudgeJob[] {
 }
 
 /**
- * Which seed a try is asked under: a number of its own for each repeat, judgement, part and try, counted in blocks. A block holds the
- * tries of every repeat; the first is that of the first part of the first judgement, so that a prediction which is judged once is
- * asked under the seeds of old, whatever the count. `part` and `tried` are 0-based, `tried` is less than `maxRetries`.
+ * The seed offset of a try: a separate number for each repeat, judgement, part and try, counted in blocks. A block holds the tries of every
+ * repeat; the first block belongs to the first part of the first judgement, so that a prediction that is judged once keeps the seeds of
+ * earlier versions, whatever the count. `part` and `tried` are 0-based, `tried` is less than `maxRetries`.
  */
 export function seedOffsetOf({ ref, index }: JudgeJob, part: number, tried: number, maxRetries: number): number {
   const block = index * MOST_PARTS + part;
   return (block * MOST_REPEATS + ref.repeat) * maxRetries + tried;
 }
 
-/** A judging that was begun in the folder: `<name>.jsonl`, its journal and its manifest. */
+/** A judging that was started in the folder: `<name>.jsonl`, its journal and its manifest. */
 type StoredJudging = Awaited<ReturnType<typeof judgingsIn>>[number];
 
 const FIRST = 'judged';
-/** Stands in the names of rechecks, which are no judgings of their own. */
+/** Part of the names of rechecks, which are not judgings of their own. */
 export const RECHECK = '.recheck-';
 
 /**
- * The file that a judging belongs to: the one that was begun under the same identity; `judged` where the folder has none yet; else
- * one of its own, named by the label, or after what judges. Without its extension; `why` says why it is not the folder's first.
+ * The file that a judging belongs to: the one started under the same identity; `judged` if the folder has none yet; otherwise a new one,
+ * named by the label, or after what judges. Without its extension; `why` says why it is not the folder's first.
  */
 export async function chooseFile(
   dir: string,
@@ -251,7 +253,7 @@ export async function chooseFile(
 ) {
   const stored = await judgingsIn(dir);
   const labelled = names.label === undefined ? undefined : fileOfLabel(names.label);
-  // The manifest of a killed run counts what was there before the run: only a run that was stopped in order is believed.
+  // The manifest of a killed run contains the counts from before the run: only a run that was stopped properly is believed.
   const begun = stored.filter(({ manifest }) => manifest.state !== 'stopped' || manifest.counts.ok > 0);
   const isSame = ({ manifest }: StoredJudging) =>
     fingerprintOf(identity(manifest)) === fingerprintOf(manifest.identity);
@@ -262,17 +264,17 @@ export async function chooseFile(
   const isFirst = first === undefined && !isStray;
   const derived = `${names.judge}-${fingerprintOf(identity(undefined)).slice(0, 6)}`;
   const name = isFirst ? FIRST : (labelled ?? fileOfLabel(derived));
-  /** Whether a judging stands there that was stopped before anything was judged (a mistyped model, a wrong key): it gives way. */
+  /** Whether a judging has that name that was stopped before anything was judged (a mistyped model, a wrong key): it is replaced. */
   const replaces = stored.some((judging) => judging.name === name);
   if (isFirst) return { name, replaces, why: undefined };
   const holds =
     first === undefined
       ? 'was not written by awb judge'
-      : `holds another judging (${differencesOf(first.manifest.identity, identity(first.manifest)).join('; ')})`;
-  return { name, replaces, why: `${FIRST}.jsonl ${holds}; it stays as it is, and this judging goes to ${name}.jsonl` };
+      : `contains another judging (${differencesOf(first.manifest.identity, identity(first.manifest)).join('; ')})`;
+  return { name, replaces, why: `${FIRST}.jsonl ${holds}; it is kept, and this judging goes to ${name}.jsonl` };
 }
 
-/** All judgings of a folder, by name. @throws UserError (65) where a manifest cannot be read. */
+/** All judgings of a folder, by name. @throws UserError (65) if a manifest cannot be read. */
 async function judgingsIn(dir: string) {
   const files = await readdir(dir).catch(() => []);
   const found: { readonly name: string; readonly manifest: Manifest }[] = [];
@@ -284,22 +286,22 @@ async function judgingsIn(dir: string) {
   return found;
 }
 
-/** The name of a labelled judging's files, fit for any file system. */
+/** The name of a labelled judging's files, safe for any file system. */
 function fileOfLabel(label: string): string {
   const fit = label.replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[-.]+|[-.]+$/g, '');
   return `${FIRST}.${fit || 'judging'}`;
 }
 
 /**
- * Judges `count` rows of a stored judging again, into a file of today's beside it, and prints the shift of their totals with its
- * 95 % interval (points of 0-100, clustered by trajectory). Repeated on the same day it continues, and may take more rows.
- * It judges the stored file's own predictions again, whatever infer has written since.
+ * Judges `count` rows of a stored judging again, into today's file next to it, and prints the shift of their totals with its 95 % interval
+ * (points of 0-100, clustered by trajectory). Repeating it on the same day continues it, and may take more rows. It judges the stored
+ * file's own predictions again, whatever infer has written since.
  */
 export async function recheck(work: Judging, count: number, open: (path: string) => Promise<PredictionFile>) {
   const { mode, dir, pricing, io } = work;
   const { fresh, dryRun, json } = work.settings;
   if (!mode.asksJudge || !mode.rates) {
-    throw new UserError(`--recheck measures the shift of ratings, and --mode ${work.settings.mode} makes none`);
+    throw new UserError(`--recheck measures the shift of ratings, but --mode ${work.settings.mode} makes none`);
   }
   const stored = await storedJudging(work);
   const judged = join(dir, `${stored.name}.jsonl`);
@@ -325,7 +327,7 @@ export async function recheck(work: Judging, count: number, open: (path: string)
   });
 }
 
-/** What `pairs` of judgements, then and now, say of the judge: the document of `--json`, and the same for people. */
+/** What the `pairs` of judgements, then and now, say about the judge: the document of `--json`, and lines for people. */
 function told(
   judged: string,
   stored: StoredJudging,
@@ -345,13 +347,13 @@ function told(
     snapshot_before: before ?? null,
     snapshot_now: now ?? null,
     counts,
-    // In points of 0-100, as the two after it; null where nothing was compared.
+    // In points of 0-100, like the next two; null if nothing was compared.
     shift: shift === undefined ? null : estimateDocument(shift),
     // The standard deviation of one judgement: the judge's own noise.
     judge_sd: shift === undefined ? null : noiseOf(pairs),
-    // What these rows would have shown, with 80 % power.
+    // The smallest shift these rows would have shown, with 80 % power.
     smallest_shift: (shift && smallestEffect(shift)) ?? null,
-    // Null where nothing can be concluded.
+    // Null if no conclusion is possible.
     drifted: (shift && hasDrifted(shift)) ?? null,
   };
   const { smallest_shift: least } = document;
@@ -369,9 +371,7 @@ function told(
       `the judge's own noise: a judgement has a standard deviation of ${twoDecimals(document.judge_sd ?? 0)} points`,
       ...(least === null
         ? []
-        : [
-            `a shift of ${twoDecimals(least)} points is the smallest that these rows would have shown, with 80 % power`,
-          ]),
+        : [`minimum detectable shift with these rows, at 80 % power: ${twoDecimals(least)} points`]),
     );
   }
   if (output !== undefined) lines.push(`written: ${output.file}`);
@@ -386,7 +386,7 @@ function told(
 async function storedJudging(work: Judging): Promise<StoredJudging> {
   const { label } = work.settings;
   const judgings = await judgingsIn(work.dir);
-  // The snapshot is what a recheck measures; everything else has to be as it was.
+  // The snapshot is what a recheck measures; everything else must be unchanged.
   const snapshot = undefined;
   const differences = ({ manifest }: StoredJudging) =>
     differencesOf({ ...manifest.identity, snapshot }, { ...judgeIdentity(work, manifest), snapshot });
@@ -396,20 +396,18 @@ async function storedJudging(work: Judging): Promise<StoredJudging> {
   const [other] = wanted;
   if (other === undefined) {
     throw inputMissing(
-      `--recheck needs a judging to compare with, and there is none${label === undefined ? '' : ` under the label "${label}"`} in ${work.dir}; leave --recheck out to judge first`,
+      `--recheck needs a judging to compare with, but there is none${label === undefined ? '' : ` under the label "${label}"`} in ${work.dir}; leave --recheck out to judge first`,
     );
   }
   throw identityDiffers(
     [
-      `--recheck compares a judge with itself; give the settings of ${other.name}.jsonl again, which these are not:`,
+      `--recheck compares a judge with itself; repeat the settings of ${other.name}.jsonl, from which these differ:`,
       ...differences(other).map((line) => `  ${line}`),
     ].join('\n'),
   );
 }
 
-/**
- * What the judge gave each prediction at first, in points of 0-100, since a recheck judges each once; only where it rated any dimension.
- */
+/** The total of each prediction's first judgement, in points of 0-100, since a recheck judges each once; only if it rated any dimension. */
 function totalsOf(rows: readonly JudgedRow[]) {
   return new Map(
     rows.flatMap((row) => {
@@ -419,14 +417,14 @@ function totalsOf(rows: readonly JudgedRow[]) {
   );
 }
 
-/** The same rows every time, and a smaller sample is part of a larger: judged rows, ranked by a hash of their id. */
+/** Judged rows, ranked by a hash of their id: the sample is always the same, and a smaller one is part of a larger one. */
 function sampleOf(refs: readonly PredictionRef[], judged: readonly string[], count: number): PredictionRef[] {
   const taken = new Set(inHashOrder(judged, (id) => `recheck ${id}`).slice(0, count));
   if (taken.size < 2) throw badData('--recheck needs at least two judged rows to compare');
   return refs.filter(({ key, repeat }) => taken.has(rowId(key, repeat)));
 }
 
-/** Whether the interval leaves 0 out, or every row moved alike; undefined where nothing can be concluded. */
+/** Whether the interval excludes 0, or every row moved equally; undefined if no conclusion is possible. */
 function hasDrifted(shift: Estimate): boolean | undefined {
   if (isUniform(shift)) return Math.abs(shift.value) > 1e-9;
   if (shift.low === undefined || shift.high === undefined) return undefined;
@@ -434,7 +432,7 @@ function hasDrifted(shift: Estimate): boolean | undefined {
 }
 
 const CONCLUSIONS = {
-  true: 'the judge has drifted: judge all runs that you compare again, with one and the same judge',
+  true: 'the judge has drifted: judge all runs that you compare again, with one judge',
   false: 'no drift shown',
-  null: 'nothing can be concluded without an interval: take more rows, of more trajectories',
+  null: 'no conclusion without an interval: take more rows, from more trajectories',
 };

@@ -1,5 +1,5 @@
-// The mode `metrics`: text measures of a prediction against its ground truth, without a judge: how alike two texts are by the edits between
-// them, and how many of their lines, or of their JSON values, they share.
+// The mode `metrics`: text measures of a prediction against its ground truth, without a judge: similarity by edits, and the share of common
+// lines or JSON values.
 
 import { chrf, commonCount, encode, intern, numbered } from '../core/chrf.js';
 import { editDistance } from '../core/edits.js';
@@ -28,7 +28,7 @@ export const metrics: Mode<readonly []> = {
       identity: {},
       parts: () => [],
       join: (_none, { sample, gen }) => measured(measure(writtenPrediction(gen), withoutMarker(groundTruthOf(sample)))),
-      // Whatever left no prediction counts as an empty one, except where infer's transport failed.
+      // A missing prediction counts as an empty one, except if infer's transport failed.
       fail: (failure, { sample }) =>
         isModelCaused(failure.class)
           ? measured(measure('', withoutMarker(groundTruthOf(sample))))
@@ -37,21 +37,24 @@ export const metrics: Mode<readonly []> = {
   },
 };
 
-/** White space as Python's `str.split` knows it, so that chrF is sacreBLEU's to the last digit (`\s` differs in U+001C to U+001F, U+0085 and U+FEFF). */
+/**
+ * White space as in Python's `str.split`, so that chrF equals sacreBLEU's to the last digit (`\s` differs in U+001C to U+001F, U+0085 and
+ * U+FEFF).
+ */
 const WHITE_SPACE = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/g;
 
 /**
  * Measures of a prediction against its ground truth, each 0 to 100, both texts without the observation marker:
  *
- * - `exact_match`: 100 where both are the same string, else 0.
+ * - `exact_match`: 100 if both are the same string, else 0.
  * - `edit_similarity`: `1 - d / max(m, n)`, with d the Levenshtein distance over code points.
  * - `chrf`: chrF2 as sacreBLEU 2 computes it for a sentence (see `chrf` below).
  * - `line_f1`: F1 over the multisets of lines; white space at line ends and blank lines do not count.
- * - `json_f1`: F1 over the multisets of (path, leaf). Only where both are JSON and the truth is an object or an array,
- *   else absent: its mean is over the rows that have it, to be read beside their number.
+ * - `json_f1`: F1 over the multisets of (path, leaf). Only if both are JSON and the truth is an object or an array, else absent: its mean
+ * covers the rows that have it, so read it together with their number.
  *
- * A text of white space alone is empty: an empty prediction rates 0 in every measure that applies, or 100 where the
- * truth is empty as well. Time grows with the product of the lengths (edit distance, 32 cells a step), memory with their sum.
+ * A text of white space only is empty: an empty prediction gets 0 in every measure that applies, or 100 if the truth is empty as well. Time
+ * grows with the product of the lengths (edit distance, 32 cells a step), memory with their sum.
  */
 export function measure(prediction: string, truth: string): Measures {
   const bare = { prediction: prediction.replace(WHITE_SPACE, ''), truth: truth.replace(WHITE_SPACE, '') };
@@ -69,14 +72,14 @@ export function measure(prediction: string, truth: string): Measures {
   };
 }
 
-/** `1 - d / max(m, n)` times 100, with d the Levenshtein distance over code points. One of the texts must not be empty. */
+/** `1 - d / max(m, n)` times 100, with d the Levenshtein distance over code points. At least one text must not be empty. */
 export function editSimilarity(prediction: string, truth: string): number {
   const { p, t, alphabet } = encode(prediction, truth);
   const longer = Math.max(p.length, t.length);
   return (100 * (longer - editDistance(p, t, alphabet))) / longer;
 }
 
-/** F1 over the multisets of lines; white space at line ends and blank lines do not count. Both texts hold more than white space. */
+/** F1 over the multisets of lines; white space at line ends and blank lines do not count. Both texts contain more than white space. */
 export function lineF1(prediction: string, truth: string): number {
   return multisetF1(lines(prediction), lines(truth));
 }
@@ -93,7 +96,7 @@ function multisetF1(prediction: readonly string[], truth: readonly string[]): nu
   return (200 * commonCount(p, t, known.size)) / (p.length + t.length);
 }
 
-/** F1 over the multisets of (path, leaf); undefined unless both texts are JSON and the truth is an object or a list. */
+/** F1 over the multisets of (path, leaf); undefined unless both texts are JSON and the truth is an object or an array. */
 export function jsonF1(prediction: string, truth: string): number | undefined {
   const wanted = parseJson(truth);
   // A bare scalar has no structure: terminal output such as `42` would otherwise count as JSON.
@@ -105,8 +108,8 @@ export function jsonF1(prediction: string, truth: string): number | undefined {
 }
 
 /**
- * Every leaf with its path. An empty object or array is a leaf. Paths are numbers, drawn from one table for both texts,
- * and the walk keeps its own stack: hostile nesting of any depth costs linear time and memory.
+ * Every leaf with its path. An empty object or array is a leaf. Paths are numbers from one table for both texts, and the walk keeps its own
+ * stack: hostile nesting of any depth costs linear time and memory.
  */
 function leaves(root: unknown, paths: Map<string, number>): string[] {
   const found: string[] = [];

@@ -1,5 +1,5 @@
-// The list of judge modes, a file each. What a mode needs or makes stands in its entry alone; elsewhere a mode is named only to
-// choose it, or to say which one the official script is.
+// The list of judge modes, one file each. What a mode needs or makes is stated only in its entry; elsewhere a mode is named only to choose
+// it, or to say which one the official script is.
 
 import { type Measure, type MeasureLookup, measuresOf } from '../core/measures.js';
 import { SCENARIO_MEASURES } from '../core/scenario-row.js';
@@ -11,16 +11,16 @@ import { rubric } from './rubric.js';
 
 export const MODES = { rubric, metrics, reference, turing, decision } satisfies Record<string, Mode>;
 
-/** What runs are read by that measure: the modes, and what measures without being chosen by `--mode`. */
+/** What runs are measured by: the modes, and measures that are not chosen with `--mode`. */
 type Measuring = Pick<Mode, 'asksJudge' | 'asksAgent' | 'rates' | 'measures' | 'lead' | 'words'>;
 
 const COST = { range: [0, Number.POSITIVE_INFINITY], better: 'smaller' } as const;
 
-/** What `awb likelihood` measures: how likely the world model held the truth to be. */
+/** What `awb likelihood` measures: how likely the world model considered the truth. */
 const likelihood: Measuring = {
   asksJudge: false,
   rates: false,
-  // Tokens differ between models, and bytes do not: bits a byte stand for a run.
+  // Tokens differ between models, but bytes do not, so bits per byte represent a run.
   measures: { bits_per_byte: COST, nats_per_token: COST },
   lead: 'bits_per_byte',
   words: {
@@ -30,7 +30,7 @@ const likelihood: Measuring = {
   },
 };
 
-/** What `awb infer --scenarios` measures: what a world model makes of instructions. */
+/** What `awb infer --scenarios` measures: how a world model follows instructions. */
 const scenarios: Measuring = {
   asksJudge: false,
   rates: false,
@@ -41,32 +41,34 @@ const scenarios: Measuring = {
 
 const MEASURING: Readonly<Record<string, Measuring>> = { ...MODES, likelihood, scenarios };
 
-/** What is known of the measures that any run has. */
+/** What is known about the measures of any run. */
 export const measureOf: MeasureLookup = measuresOf(Object.fromEntries(Object.values(MEASURING).flatMap(declaredBy)));
 
-/** The measures of a mode, each with what the mode says of all of them. */
+/** The measures of a mode, each with what applies to all of them. */
 function declaredBy({ measures, lead, words }: Measuring): (readonly [string, Measure])[] {
   const shared = words === undefined ? {} : { words };
   return Object.entries(measures).map(([name, measure]) => [name, { ...shared, ...measure, leads: name === lead }]);
 }
 
-/** Whether a mode's records rate the dimensions; else they hold measures alone. A mode of a later version is taken to rate them. */
+/**
+ * Whether a mode's records rate the dimensions; otherwise they contain only measures. A mode of a later version is assumed to rate them.
+ */
 export function ratesDimensions(mode: string): boolean {
   return modeOf(mode)?.rates ?? true;
 }
 
-/** Whether a mode asks a judge; else it measures texts alone, or asks an agent. A mode of a later version is taken to ask one. */
+/** Whether a mode asks a judge; otherwise it only measures texts, or asks an agent. A mode of a later version is assumed to ask one. */
 export function asksJudge(mode: string): boolean {
   const known = modeOf(mode);
   return known === undefined || (known.asksJudge && known.asksAgent !== true);
 }
 
-/** What a run's model is called that was asked about its predictions. */
+/** The word for the model that was asked about a run's predictions. */
 export function askedWord(mode: string): 'judge' | 'agent' {
   return modeOf(mode)?.asksAgent === true ? 'agent' : 'judge';
 }
 
-/** What is known of the runs of a mode; undefined for one of a later version. */
+/** What is known about the runs of a mode; undefined for a mode of a later version. */
 export function modeOf(mode: string): Measuring | undefined {
   return Object.hasOwn(MEASURING, mode) ? MEASURING[mode] : undefined;
 }

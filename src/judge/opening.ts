@@ -1,5 +1,5 @@
-// awb judge opened: its options; a mode and its predictions as the flags say, with rubrics, prompts and the form of replies; what a judge is
-// shown of each prediction: the recorded history or a rollout's simulated one, and what stands beside it.
+// Opening awb judge: its options; a mode and its predictions as the flags say, with rubrics, prompts and the form of replies; what a judge
+// sees of each prediction: the recorded history or a rollout's simulated one, and what is shown next to it.
 
 import { dirname, join, resolve } from 'node:path';
 import { donorsOf } from '../benchmark/baselines.js';
@@ -30,12 +30,12 @@ import { shortLabel } from '../settings/sources.js';
 import { type Beside, type Given, type Method, type Mode, SIGHTS, VERDICT_READINGS } from './mode.js';
 import { MODES } from './modes.js';
 
-/** Which judge is asked, and how it is told to judge. */
+/** Which judge is asked, and how it should judge. */
 export const JUDGE_INSTRUMENT = {
   ...under('Judge', {
     'judge-base-url': option.list('URL', 'OpenAI-compatible endpoint; several share the rows', { check: httpUrl }),
     'judge-model': option.text('NAME', 'model to ask for'),
-    'judge-api-key': option.text('KEY', 'key, sent as bearer token; at api.openai.com OPENAI_API_KEY without it', {
+    'judge-api-key': option.text('KEY', 'key, sent as bearer token (default at api.openai.com: OPENAI_API_KEY)', {
       secret: true,
     }),
     rubrics: option.text(
@@ -44,12 +44,10 @@ export const JUDGE_INSTRUMENT = {
     ),
     verdicts: option.choice(
       VERDICT_READINGS,
-      'strict: five ratings of 1 to 5 under the mark of the case; official: as the official script asks and reads (default: as the rubrics are)',
+      'strict: five ratings of 1 to 5 under the mark of the case; official: as the official script asks and reads (default: by the rubrics)',
     ),
-    'verdict-schema': option.flag(
-      'hold verdicts to a JSON schema, in which checklist and reasons come before the scores',
-    ),
-    'max-retries': option.integer('tries in all for a readable verdict', { min: 1, default: 3 }),
+    'verdict-schema': option.flag('force verdicts into a JSON schema, with checklist and reasons before the scores'),
+    'max-retries': option.integer('maximum tries for a readable verdict', { min: 1, default: 3 }),
   }),
 } as const satisfies OptionTable;
 
@@ -58,27 +56,24 @@ export const JUDGE_OPTIONS = {
     predictions: option.text('FILE', 'predictions.jsonl of awb infer or of the official script, or its folder', {
       required: true,
     }),
-    reference: option.text(
-      'FILE',
-      'predictions to compare with under --mode reference, of another world model over the same rows',
-    ),
+    reference: option.text('FILE', 'for --mode reference, predictions of another world model for the same rows'),
     'output-dir': option.text('DIR', 'folder of judged.jsonl (default: that of the predictions)'),
     'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean predictions'),
     ids: option.list('LIST', 'only predictions of rows with these ids or keys'),
     label: option.text('NAME', 'names a second judging: judged.NAME.jsonl', { check: shortLabel }),
-    fresh: option.flag('start over; the old files are kept aside'),
+    fresh: option.flag('start over; the old files are moved aside'),
   }),
   mode: option.choice(keysOf(MODES), helpOf(MODES), { default: 'rubric', group: 'Judge' }),
   ...JUDGE_INSTRUMENT,
   ...under('Judge', {
     'judge-sees': option.choice(
       SIGHTS,
-      'of a rollout: history shows recorded turns and the truth; rollout the simulated turns and no truth: does it agree with itself?',
+      'for a rollout: history shows recorded turns and the truth; rollout shows simulated turns and no truth (is it consistent?)',
       { default: 'history' },
     ),
     'domain-prompts': option.text(
       'DIR',
-      'for --mode decision, a folder whose agent/<domain>.txt say how an agent acts, beside the bundled ones or instead',
+      'for --mode decision, a folder with prompts for agents in agent/<domain>.txt, which add to or replace the bundled ones',
     ),
     'judge-repeats': option.integer('judge every prediction N times', { min: 1, max: MOST_JUDGEMENTS, default: 1 }),
     recheck: option.integer("judge N stored rows again with today's judge and report the shift", { min: 2 }),
@@ -95,14 +90,14 @@ function helpOf(modes: Readonly<Record<string, Pick<Mode, 'help'>>>): string {
     .join('; ');
 }
 
-/** What the settings of judge and calibrate say of a mode. */
+/** The settings of judge and calibrate that concern the mode. */
 type InstrumentSettings = Pick<JudgeSettings, 'rubrics' | 'verdicts' | 'verdictSchema'> &
   Pick<AskingSettings, 'local' | 'extraBody' | 'quiet'>;
 
 /**
- * The mode of a judging.
+ * Opens the mode of a judging.
  * @param reference the file of --reference
- * @throws UserError (2) for flags that go against one another; what opening rubrics and prompts throws
+ * @throws UserError (2) for conflicting flags; what opening rubrics and prompts throws
  */
 export async function openJudging(
   mode: Mode,
@@ -115,7 +110,7 @@ export async function openJudging(
   const name = `--mode ${settings.mode}`;
   refuseIf(
     recheck !== undefined && ids.length > 0,
-    '--recheck draws its rows itself, and --ids names some; to have these judged once more, leave --recheck out and name a new --output-dir',
+    '--recheck draws its own rows, but --ids names some; to judge these again, leave --recheck out and choose a new --output-dir',
   );
   const ofOneMode = [
     ['--reference', 'reference', reference !== undefined && !comparesFiles],
@@ -123,11 +118,11 @@ export async function openJudging(
     ['--domain-prompts', 'decision', domainPrompts !== undefined && !mode.asksAgent],
   ] as const;
   for (const [flag, home, isAstray] of ofOneMode) {
-    refuseIf(isAstray, `${flag} belongs to --mode ${home}, and ${name} has no use for it; leave one out`);
+    refuseIf(isAstray, `${flag} belongs to --mode ${home} and has no effect with ${name}; leave one out`);
   }
   return openMode(mode, settings, io, {
     sees: judgeSees,
-    // A folder of the user's prompts keeps those of agents in a folder of its own.
+    // A folder of the user's prompts has those of agents in a subfolder.
     agentFolder: domainPrompts === undefined ? undefined : join(resolve(io.cwd, domainPrompts), 'agent'),
     reference: reference === undefined ? undefined : await referenceIdentity(reference),
   });
@@ -137,49 +132,49 @@ function refuseIf(isSo: boolean, sentence: string): void {
   if (isSo) throw new UserError(sentence);
 }
 
-/** @throws UserError (2) for --verdict-schema where it has no use; what opening rubrics throws */
+/** @throws UserError (2) for --verdict-schema where it has no effect; what opening rubrics throws */
 export async function openMode(mode: Mode, settings: InstrumentSettings, io: Io, more: Partial<Given> = {}) {
   const { verdicts, verdictSchema, local, extraBody, quiet } = settings;
-  // The official pack is fetched when it is wanted.
+  // The official pack is fetched when it is first used.
   const onFetch = (text: string) => void (quiet || io.stderr.write(`${text}\n`));
   const official = () =>
     officialRubrics({ env: io.env, fetch: proxiedDownloads(io.env).fetch, signal: io.stop, onFetch });
   const method = await mode.open({
     verdicts,
-    // A judge that is served here is always held to the form.
+    // A locally served judge is always held to the form.
     holdsReplies: verdictSchema || local !== undefined,
     rubrics: () => loadRubricPack(settings.rubrics, { cwd: io.cwd, official }),
     ...more,
   });
   refuseIf(
     verdictSchema && method.replyForm === undefined,
-    `--verdict-schema holds verdicts to a JSON schema, and what is judged by (${method.name}) takes none; do without it, or name another pack with --rubrics`,
+    `--verdict-schema forces verdicts into a JSON schema, but ${method.name} has none; leave it out, or choose another pack with --rubrics`,
   );
   refuseIf(
     verdictSchema && extraBody !== undefined && 'response_format' in extraBody,
-    '--verdict-schema and response_format in --extra-body are two forms of one reply; give one of them',
+    '--verdict-schema and response_format in --extra-body both set the form of the reply; give only one of them',
   );
   return method;
 }
 
-/** @throws UserError (2) where predictions shall be measured several times or by files, and nobody is asked: the numbers would be the same */
+/** @throws UserError (2) for repeats or batch files in a mode that asks no judge: the numbers would be the same each time */
 export function requireJudge({ asksJudge }: Mode, settings: JudgeSettings): void {
   const { mode, judgeRepeats } = settings;
   requireBatchFlags(settings);
   if (asksJudge) return;
-  requireNoBatch(settings, `--mode ${mode}`, 'it asks nobody');
+  requireNoBatch(settings, `--mode ${mode}`, 'it asks no model');
   refuseIf(
     judgeRepeats > 1,
-    `--judge-repeats has a judge asked ${judgeRepeats} times, and --mode ${mode} asks none; what it measures is the same each time`,
+    `--judge-repeats asks a judge ${judgeRepeats} times, but --mode ${mode} asks none; its measures are the same each time`,
   );
 }
 
-/** As much of a fingerprint as tells runs apart that began at the same time. */
+/** Enough of a fingerprint to distinguish runs that started at the same time. */
 const SHORT = 12;
 
 /**
- * What a predictions file is known by, wherever it lies and however often it is continued: the run that made it, and when that began.
- * One without a manifest is known by its bytes. In words, since tables show it. @throws UserError (66) where it cannot be read.
+ * Identifies a predictions file, wherever it lies and however often it is continued: by the run that made it, and its start. A file without
+ * a manifest is identified by its bytes. In words, since tables show it. @throws UserError (66) if it cannot be read.
  */
 async function referenceIdentity(path: string): Promise<string> {
   const beside = await readManifest(path.replace(/\.jsonl$/, '.manifest.json'));
@@ -197,15 +192,15 @@ async function referenceIdentity(path: string): Promise<string> {
 /** Predictions as a mode judges them. */
 export interface JudgedPredictions extends PredictionFile {
   read(ref: PredictionRef): Promise<PredictedRow & { readonly beside?: Beside }>;
-  /** Ids of the predictions that no judge need be asked about. */
+  /** Ids of the predictions that need no judge. */
   readonly settled?: ReadonlySet<string>;
-  /** What the user should know of what stands beside them. */
+  /** What the user should know about what is shown next to them. */
   readonly notices?: readonly string[];
 }
 
 /**
- * The predictions with what the mode wants beside them. Each is read once here, since only its text tells whether a judge has to be
- * asked. @param openReference opens the file of --reference
+ * The predictions with what the mode shows next to them. Each is read once here, since only its text shows whether a judge has to be asked.
+ * @param openReference opens the file of --reference
  */
 export async function withBeside(
   mode: Mode,
@@ -225,7 +220,7 @@ export async function withBeside(
   return { ...predictions, settled };
 }
 
-/** Each prediction beside that of the same row and repeat in the other file, or of the row's first repeat there. */
+/** Pairs each prediction with that of the same row and repeat in the other file, or else with the row's first repeat there. */
 function predictionsBeside(file: PredictionFile, other: PredictionFile): JudgedPredictions {
   const partners = new Map<string, PredictionRef>();
   for (const ref of other.refs) {
@@ -241,16 +236,16 @@ function predictionsBeside(file: PredictionFile, other: PredictionFile): JudgedP
     return { ...(await file.read(ref)), beside: { text, failure: partner.failure } };
   };
   const alone = file.refs.filter((ref) => partnerOf(ref) === undefined).map(({ line }) => line);
-  const notice = `${counted(alone.length, 'prediction')} of ${file.refs.length} in ${file.path} have no partner in ${other.path} and are not compared; the first is on line ${alone[0]}. To compare them, predict these rows with the reference model, too`;
+  const notice = `${counted(alone.length, 'prediction')} of ${file.refs.length} in ${file.path} have no partner in ${other.path} and are not compared; the first is on line ${alone[0]}. To compare them, predict these rows with the reference model too`;
   return {
-    // A judgement is stale where either of the two has changed.
+    // A judgement is stale if either of the two has changed.
     ...withSource(file, other, (ref) => partnerOf(ref)?.stamp),
     read,
     notices: alone.length === 0 ? [] : [notice],
   };
 }
 
-/** The predictions with the stamps of what else they are judged by in theirs, which is closed with them. */
+/** The predictions, with the stamps of their second source added to theirs; closing them closes the source too. */
 function withSource(
   file: PredictionFile,
   source: { close(): Promise<unknown> },
@@ -270,7 +265,7 @@ function missing(reason: string): Beside {
   return { text: '', failure: { class: 'absent', reason } };
 }
 
-/** Each prediction beside the truth of another row of its domain: of another trajectory where there is one. */
+/** Pairs each prediction with the truth of another row of its domain, from another trajectory if there is one. */
 function truthsBeside(file: PredictionFile): JudgedPredictions['read'] {
   const donors = donorsOf(file.refs);
   return async (ref) => {
@@ -283,9 +278,9 @@ function truthsBeside(file: PredictionFile): JudgedPredictions['read'] {
 }
 
 /**
- * Predictions as the judge is to see them: of a rollout with the histories that their world model saw, and without the truth.
- * @param path what infer wrote: the turns of a rollout lie beside it, wherever a judged file of it lies
- * @throws UserError: 65 for a prediction whose turn the rollout does not have, and as `openRolloutTurns`
+ * Predictions as the judge should see them: those of a rollout with the histories that their world model saw, and without the truth.
+ * @param path the file infer wrote: the turns of a rollout lie next to it, wherever the judged file is
+ * @throws UserError: 65 for a prediction whose turn is missing in the rollout, and as `openRolloutTurns`
  */
 export async function asSeen(
   file: PredictionFile,
@@ -298,18 +293,18 @@ export async function asSeen(
     await file.close();
     throw error;
   });
-  // A judgement is stale where the history has changed, too.
+  // A judgement is also stale if the history has changed.
   const seen = withSource(file, turns, ({ key, repeat }) => turns.stampOf(key, repeat));
   const strange = file.refs.find(({ key, repeat }) => turns.stampOf(key, repeat) === undefined);
   if (strange !== undefined) {
     await seen.close();
     throw badData(
-      `${file.path}:${strange.line}: ${turns.path} has no turn of this row (key ${strange.key}), so the two do not belong together; name the predictions.jsonl that awb infer --rollout wrote beside it`,
+      `${file.path}:${strange.line}: ${turns.path} has no turn of this row (key ${strange.key}), so the two do not belong together; name the predictions.jsonl that awb infer --rollout wrote next to it`,
     );
   }
   return {
     ...seen,
-    /** The row as the world model saw it; where the truth stood, there is nothing. */
+    /** The row as the world model saw it, with an empty truth. */
     async read(ref) {
       const read = await file.read(ref);
       const { turns: simulated, from, prompt } = await turns.read(ref.key, ref.repeat);

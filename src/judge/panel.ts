@@ -1,4 +1,4 @@
-// A panel: several judgings of the same predictions, read and held against each other, joined, and written as one judged file.
+// A panel: several judgings of the same predictions, read and checked against each other, joined, and written as one judged file.
 
 import { existsSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
@@ -39,15 +39,16 @@ import {
 import { mean } from '../stats/clusters.js';
 import { ratesDimensions } from './modes.js';
 
-/** A judgement, and where its line lies in the judged file; `stamp` changes whenever the prediction changes that was judged. */
+/** A judgement, and the place of its line in the judged file; `stamp` changes whenever the judged prediction changes. */
 type PlacedRow = Span & { readonly row: JudgedRow; readonly line: number; readonly stamp: string };
 
 /** One judging of a panel. */
 type Member = Awaited<ReturnType<typeof readMember>> & { readonly name: string };
 
 /**
- * Reads the judgings of a panel. @throws UserError: 66 and 65 for a file or its manifest, 2 for fewer than two or one that would count
- * twice, 78 where they are not judgings of the same predictions under the same rubrics.
+ * Reads the judgings of a panel.
+ * @throws UserError: 66 and 65 for a file or its manifest, 2 for fewer than two or one that would count twice, 78 if they are not judgings
+ * of the same predictions under the same rubrics.
  */
 export async function readMembers(files: readonly string[], io: Io): Promise<readonly Member[]> {
   const members: Member[] = [];
@@ -59,16 +60,16 @@ export async function readMembers(files: readonly string[], io: Io): Promise<rea
     const twin = members.find(({ begun }) => begun === member.begun);
     if (twin !== undefined) {
       throw new UserError(
-        `${twin.shown} and ${member.shown} hold one and the same judging, which would count twice; leave one out`,
+        `${twin.shown} and ${member.shown} contain the same judging, which would count twice; leave one out`,
       );
     }
-    // Judges of one name are numbered.
+    // Judges with the same name are numbered.
     const before = members.filter(({ judge }) => judge === member.judge).length;
     members.push({ ...member, name: before === 0 ? member.judge : `${member.judge} (${before + 1})` });
   }
   const [first, ...others] = members;
   if (first === undefined || others.length === 0) {
-    throw new UserError('a panel has at least two judges; name two judged files or more');
+    throw new UserError('a panel needs at least two judges; name two or more judged files');
   }
   for (const other of others) requireAlike(first, other);
   return members;
@@ -84,20 +85,20 @@ async function readMember(path: string, io: Io) {
   const manifest = await readManifest(manifestBeside(path));
   if (manifest === undefined) {
     throw inputMissing(
-      `${shown} has no manifest beside it, so nobody knows who judged what in it; a panel takes the files that awb judge wrote`,
+      `${shown} has no manifest next to it, so it is unknown who judged what in it; a panel takes files written by awb judge`,
     );
   }
   const made = madeWith(manifest);
   if (manifest.identity.members !== undefined || !ratesDimensions(made.mode)) {
-    throw badData(`${shown} is no ordinary judging by rubrics (its mode is ${made.mode}); a panel joins these alone`);
+    throw badData(`${shown} is not an ordinary judging by rubrics (mode ${made.mode}); a panel joins only those`);
   }
   const predictions = groupBy(placed, ({ row }) => rowId(row.key, row.repeat));
-  /** Which judging it is, wherever its file lies. */
+  /** Identifies the judging, wherever its file lies. */
   const begun = `${manifest.fingerprint} ${manifest.startedAt}`;
   return { path, shown, judge: made.judgeName ?? basename(path), begun, sha256, manifest, made, predictions };
 }
 
-/** @throws UserError (78) with the fields that differ, or with rows whose prediction is another one. */
+/** @throws UserError (78) with the fields that differ, or with rows whose predictions differ. */
 function requireAlike(first: Member, other: Member): void {
   const shared = ({ manifest: { identity }, made }: Member) => ({
     mode: made.mode,
@@ -112,15 +113,15 @@ function requireAlike(first: Member, other: Member): void {
   const rows = changed.flatMap(({ own, theirs }) =>
     theirs === undefined || own.stamp === theirs.stamp
       ? []
-      : [`the prediction of ${first.shown}:${own.line} is another one than that of ${other.shown}:${theirs.line}`],
+      : [`the prediction of ${first.shown}:${own.line} differs from that of ${other.shown}:${theirs.line}`],
   );
   const faults = [
     ...differencesOf(shared(first), shared(other), [`in ${first.shown}`, `in ${other.shown}`]),
     ...rows.slice(0, 1),
   ];
   if (faults.length === 0) return;
-  const what = 'a panel joins judgings of the same predictions under the same rubrics, and these are not:';
-  const remedy = 'Give the awb judge commands again, with one and the same --predictions and --rubrics.';
+  const what = 'a panel joins judgings of the same predictions under the same rubrics, but these differ:';
+  const remedy = 'Run the awb judge commands again with the same --predictions and --rubrics.';
   throw identityDiffers([what, ...faults.map((line) => `  ${line}`), remedy].join('\n'));
 }
 
@@ -130,20 +131,20 @@ type Voice =
   | ({ readonly status: 'failed' } & NoJudgement)
   | { readonly status: 'absent' };
 
-/** A prediction, and where each member has its lines. */
+/** A prediction, and each member's lines for it. */
 type Case = ReturnType<typeof caseOf>;
 
 type Joined = ReturnType<typeof joinMembers>;
 type JoinedRow = Joined['rows'][number];
 
-/** How far draws of the intervals go; their seed is fixed, so that a panel is the same each time. */
+/** The number of draws for the intervals; the seed is fixed, so that a panel is the same each time. */
 const RESAMPLING = { draws: 2000, seed: 1 };
 
-/** The panel's predictions, in the order of the first member and behind them what only others have, and what it comes to. */
+/** The panel's predictions, in the order of the first member, followed by those that only others have; and the panel's result. */
 export function joinMembers(members: readonly Member[], rule: PanelRule) {
   const ids = new Set(members.flatMap(({ predictions }) => [...predictions.keys()]));
   const cases = [...ids].map((id) => caseOf(members.map(({ predictions }) => predictions.get(id) ?? [])));
-  // What the model caused says nothing of the judges.
+  // Failures caused by the model say nothing about the judges.
   const rateable = cases.filter(({ caused }) => caused === undefined);
   const offsets = offsetsOf(rateable);
   const rows = cases.map((one) => ({ ...one, ...outcomeOf(one, members, rule, offsets) }));
@@ -183,12 +184,12 @@ function caseOf(lines: readonly (readonly PlacedRow[])[]) {
   const { domain, trajectory } = present(lines.find((rows) => rows.length > 0)?.[0]).row;
   const voices = lines.map((placed) => voiceOf(placed.map(({ row }) => row)));
   const given = voices.map((voice) => (voice.status === 'ok' ? voice.ratings : undefined));
-  /** The failure that the world model caused, whichever judge met it: it is the prediction's, and counts for all of them. */
+  /** The failure that the world model caused, whichever judge met it: it belongs to the prediction, and counts for all judges. */
   const caused = voices.filter((voice) => voice.status === 'failed').find((voice) => isModelCaused(voice.class));
   return { domain, trajectory, voices, given, lines, caused };
 }
 
-/** What a judge gave in all of its judgements of a prediction: they are averaged, a failure that the model caused at rating 1. */
+/** The mean of a judge's judgements of a prediction; a failure caused by the model counts as rating 1. */
 function voiceOf(rows: readonly JudgedRow[]): Voice {
   if (rows.length === 0) return { status: 'absent' };
   const ratings: Ratings = {};
@@ -211,7 +212,10 @@ function meanMeasures(all: readonly { readonly measures?: Measures | undefined }
   return byName(mean, measures);
 }
 
-/** What the panel says of a prediction; neither where it has no row of it: a judge has none, and too few are left. */
+/**
+ * The panel's result for a prediction; neither rating nor failure if it gets no row: some judge has no judgement of it, and too few others
+ * rated it.
+ */
 function outcomeOf(one: Case, members: readonly Member[], rule: PanelRule, offsets: Offsets) {
   const rating = one.caused === undefined ? combinedRating(one, rule, offsets) : undefined;
   if (rating !== undefined) {
@@ -225,17 +229,17 @@ function failureOf({ caused, voices, given }: Case, members: readonly Member[]):
   const failed = caused ?? voices.find((voice) => voice.status === 'failed');
   if (failed === undefined) return { class: 'unreadable', reason: 'no dimension was rated by enough judges' };
   const { class: failure, reason } = failed;
-  // For want of a prediction no judge was asked.
+  // If there is no prediction, no judge was asked.
   if (caused !== undefined || isUnasked(failure)) return { class: failure, reason };
   const judges = `${given.filter((ratings) => ratings !== undefined).length} of ${members.length} judges rated it`;
   return { class: failure, reason: `${judges}; ${present(members[voices.indexOf(failed)]).name}: ${reason}` };
 }
 
 /**
- * Writes the panel's judged file and its manifest, over nothing but an earlier state of the same panel.
- * @returns whether the panel has a rating, or a failure of the world model, for every prediction that was chosen
- * @throws UserError: 2 where the file is one of its own judgings, 78 for another panel or judging, 73 for a file that nobody knows; 74, 66,
- * or 65 where a member was changed meanwhile.
+ * Writes the panel's judged file and its manifest, replacing only an earlier state of the same panel.
+ * @returns whether the panel has a rating, or a failure of the world model, for every chosen prediction
+ * @throws UserError: 2 if the file is one of its own judgings, 78 for another panel or judging, 73 for a file of unknown origin; 74, 66, or
+ * 65 if a member was changed meanwhile.
  */
 export async function writePanel(
   path: string,
@@ -259,7 +263,7 @@ export async function writePanel(
         yield lineOf(row, members, texts, joined.panel);
       }
     };
-    const output = await writeLines(path, lines(), 'mend that, or name another file with --output');
+    const output = await writeLines(path, lines(), 'fix that, or choose another file with --output');
     const manifest = panelManifest(path, identity, members, joined, settings, output);
     await writeManifest(manifestBeside(path), manifest);
     return manifest.state === 'complete';
@@ -268,7 +272,7 @@ export async function writePanel(
   }
 }
 
-/** What a panel's ratings depend on: the predictions, who judged them and how, and how that was joined. */
+/** What a panel's ratings depend on: the predictions, who judged them and how, and how the judgings were joined. */
 function panelIdentity(path: string, members: readonly Member[], panel: PanelDocument): Identity {
   const { combine, quorum, offsets } = panel;
   const first = present(members[0]);
@@ -278,7 +282,7 @@ function panelIdentity(path: string, members: readonly Member[], panel: PanelDoc
   const isOneReading = identities.every((own) => own.verdicts === verdicts && own.reading === reading);
   return {
     mode: first.made.mode,
-    // Their file is told from where the judged file lies.
+    // The path of the predictions is relative to the judged file.
     predictions:
       isObject(predictions) && typeof predictions.file === 'string'
         ? { ...predictions, file: relative(dirname(path), resolve(dirname(first.path), predictions.file)) }
@@ -298,25 +302,25 @@ function panelIdentity(path: string, members: readonly Member[], panel: PanelDoc
 async function requireFree(path: string, io: Io, fresh: boolean, members: readonly Member[], identity: Identity) {
   const shown = shownPath(path, io);
   if (members.some((member) => member.path === path)) {
-    throw new UserError(`--output names ${shown}, which is one of the panel's own judgings; name another file`);
+    throw new UserError(`--output names ${shown}, one of the panel's own judgings; choose another file`);
   }
   const files = [path, manifestBeside(path)].filter((file) => existsSync(file));
   if (files.length === 0) return;
   if (fresh) return setAside(dirname(path), files);
-  const remedy = 'name another file with --output, or give --fresh to keep the old one aside';
+  const remedy = 'choose another file with --output, or add --fresh to move the old one aside';
   const stored = await readManifest(manifestBeside(path));
   if (stored === undefined) {
-    throw cannotCreate(`${shown} is there already, and nobody knows who wrote it (it has no manifest); ${remedy}`);
+    throw cannotCreate(`${shown} already exists, and its origin is unknown (it has no manifest); ${remedy}`);
   }
-  // What the judges' offsets are, follows from the rows; more of them may have been judged since.
+  // The judges' offsets follow from the rows, and more rows may have been judged since.
   const differences = differencesOf({ ...stored.identity, offsets: undefined }, { ...identity, offsets: undefined });
   if (differences.length === 0) return;
   throw identityDiffers(
-    [`${shown} holds another judging; ${remedy}:`, ...differences.map((line) => `  ${line}`)].join('\n'),
+    [`${shown} contains another judging; ${remedy}:`, ...differences.map((line) => `  ${line}`)].join('\n'),
   );
 }
 
-/** @param texts each member's first line of the prediction */
+/** @param texts each member's first line for the prediction */
 function lineOf(
   row: JoinedRow,
   members: readonly Member[],
@@ -327,7 +331,7 @@ function lineOf(
   const at = texts.findIndex((text) => text !== undefined);
   const { gen = '', awb = {} } = readPredictionRow(present(fields[at])) ?? {};
   const { key, trajectory, repeat, flags } = present(row.lines[at]?.[0]).row;
-  // Flags of later versions are kept as they stand there.
+  // Flags of later versions are kept unchanged.
   const prediction = { key, trajectory, repeat, gen, awb, flags: flags as Flag[] };
   const { domain, rating, failure, voices } = row;
   const panel = voices.map((voice, judge) => {
@@ -341,7 +345,7 @@ function lineOf(
     withMembers(present(texts[at]), JUDGEMENT_KEYS, judgementMembers(prediction, record, 0));
   if (rating === undefined) return lineWith(unrated(present(failure), asked));
   const { ratings, total, measures } = rating;
-  /** What the judges said in words, each under its name. */
+  /** The judges' remarks, each with the judge's name. */
   const said = (kind: 'strengths' | 'weaknesses') =>
     fields.flatMap((own, judge) => remarksIn(own)[kind].map((remark) => `${present(members[judge]).name}: ${remark}`));
   const remarks = { strengths: said('strengths'), weaknesses: said('weaknesses') };
@@ -349,7 +353,7 @@ function lineOf(
   return lineWith(Object.keys(measures).length === 0 ? record : { ...record, measures });
 }
 
-/** Begun with the first of its judgings and ended with the last: joining them has no time of its own. */
+/** It starts with the first of its judgings and ends with the last: joining takes no time of its own. */
 function panelManifest(
   path: string,
   identity: Identity,
@@ -408,7 +412,7 @@ function costOf(costs: readonly NonNullable<Manifest['costs']>[string][]) {
   return { ...cost, ...(unpriced > 0 && { unpriced }) };
 }
 
-/** What several records have under each name, joined. */
+/** The values that several records have under each name, joined. */
 function byName<T, R>(join: (own: readonly T[]) => R, records: readonly Readonly<Record<string, T>>[]) {
   const entries = groupBy(records.flatMap(Object.entries<T>), ([name]) => name);
   return Object.fromEntries(Array.from(entries, ([name, own]) => [name, join(own.map(([, value]) => value))]));

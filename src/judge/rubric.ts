@@ -15,8 +15,8 @@ import { answerMark, askingForMark, framed, framedHistory, unusedMark } from './
 import type { Mode, Part, VerdictReading } from './mode.js';
 import { readOfficialVerdict, readStrictVerdict, SCHEMA_VERSION, STRICT_VERSION, verdictFormat } from './verdicts.js';
 
-const RECALL = { one: 'recall of determined facts', many: 'shares of determined facts that were met' };
-const FOUND = { one: 'share of quotes found', many: 'shares of quotes in checklists that truth or prediction holds' };
+const RECALL = { one: 'recall of determined facts', many: 'shares of determined facts met' };
+const FOUND = { one: 'share of quotes found', many: 'shares of checklist quotes found in the truth or the prediction' };
 
 export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
   help: 'an LLM rates five dimensions',
@@ -46,7 +46,7 @@ export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
       ...(isHeld && { replyForm: verdictFormat(pack, isStrict) }),
       refusal: (domain) =>
         pack.systemPrompt(domain) === undefined
-          ? `the rubric pack ${pack.name} has no prompt for the domain "${domain}", only for ${pack.domains.join(', ')}; add one, or name another pack with --rubrics`
+          ? `the rubric pack ${pack.name} has no prompt for the domain "${domain}", only for ${pack.domains.join(', ')}; add one, or choose another pack with --rubrics`
           : undefined,
       parts({ sample, gen }) {
         const read = readPrediction(gen);
@@ -79,12 +79,12 @@ export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
   },
 };
 
-/** Official rubrics are read as the official script reads them. @throws UserError (2) where they are to be read otherwise. */
+/** Official rubrics are read as the official script reads them. @throws UserError (2) if another reading is requested. */
 function readingFor(pack: RubricPack, wanted: VerdictReading | undefined): VerdictReading {
   if (!pack.official) return wanted ?? 'strict';
   if (wanted !== 'strict') return 'official';
   throw new UserError(
-    'the official rubrics do not ask for the answer mark that --verdicts strict needs; leave --verdicts out, or take the bundled rubrics',
+    'the official rubrics do not ask for the answer mark that --verdicts strict needs; leave --verdicts out, or use the bundled rubrics',
     EXIT.usage,
   );
 }
@@ -93,17 +93,17 @@ function readingFor(pack: RubricPack, wanted: VerdictReading | undefined): Verdi
 function withoutTruth(pack: RubricPack): RubricPack {
   if (pack.withoutTruth !== undefined) return pack.withoutTruth;
   throw badData(
-    `the rubric pack ${pack.name} has no texts for judging without a truth, which --judge-sees rollout needs; take a pack whose pack.json names them under "without_truth" (the bundled one does), or leave --judge-sees out`,
+    `the rubric pack ${pack.name} has no texts for judging without a truth, which --judge-sees rollout needs; use a pack whose pack.json names them under "without_truth" (the bundled one does), or leave --judge-sees out`,
   );
 }
 
-// The chat messages that put one prediction to a judge under the five-dimension rubric: the material in its frame, with what the world
-// model was told of its environment, and with what changed, where the pack has slots for it.
+// The chat messages that put one prediction to a judge under the five-dimension rubric: the framed material, and, if the pack has slots for
+// it, what the world model was told about its environment and what changed.
 
-/** Changes with the frame around the material: judgements of two frames must not mix in one judging. */
+/** Changes with the frame around the material: judgements of two frames must not be mixed in one judging. */
 const FRAME_VERSION = 4;
 
-/** The same of what stands in the optional slots of a pack: they change with what is taken into the excerpt, and with what is listed. */
+/** The same for the optional slots of a pack: changes with what goes into the excerpt, and with what is listed. */
 const SLOT_VERSIONS: Readonly<Record<OptionalSlot, number>> = { told: 1, changes: 1 };
 
 /** The versions that a pack's messages depend on. Official messages never change, so they have none. */
@@ -114,13 +114,13 @@ function messageVersions(pack: RubricPack) {
 }
 
 /**
- * The judge's system and user message for a prediction (`readPrediction` of the reply; `withIndent`, unless the pack is official).
- * With an official pack both are byte for byte what eval/eval.py of QwenLM/Qwen-AgentWorld (cd0aa83) sends.
- * With any other pack the material is framed so that nothing inside it can pass for its frame, and the rows of a trajectory share
- * their messages up to the end of the shorter row's history.
+ * The judge's system and user message for a prediction (`readPrediction` of the reply; `withIndent`, unless the pack is official). With an
+ * official pack both are byte for byte what eval/eval.py of QwenLM/Qwen-AgentWorld (cd0aa83) sends. With any other pack the material is
+ * framed so that nothing inside it can pass for its frame, and the rows of a trajectory share their messages up to the end of the shorter
+ * row's history.
  */
 export function buildJudgeMessages(pack: RubricPack, sample: Sample, prediction: string): ChatMessage[] {
-  // Domains without a prompt were refused.
+  // Domains without a prompt have been refused.
   const system = present(pack.systemPrompt(sample.domain));
   const shown = readCase(pack, sample, prediction);
   const slots = pack.official ? officialSlots(shown) : framedSlots(pack, shown, sample);
@@ -133,7 +133,7 @@ export function buildJudgeMessages(pack: RubricPack, sample: Sample, prediction:
 /** The texts of the case that the pack shows, in whatever frame. */
 export function textsShown(pack: RubricPack, sample: Sample, prediction: string): string[] {
   const { history, currentTurn, prediction: shown, truth } = readCase(pack, sample, prediction);
-  // What is listed as changed stands in truth and prediction.
+  // Lines listed as changed are already in truth and prediction.
   const told = optionalSlots(pack).includes('told') ? [toldExcerpt(sample.systemPrompt, currentTurn)] : [];
   return [...textsOf(history), currentTurn, shown, ...(pack.hidesTruth ? [] : [truth]), ...told];
 }
@@ -164,9 +164,9 @@ function officialSlots({ history, currentTurn, prediction, truth }: Case): Slots
 }
 
 /**
- * The history stands under a mark of its own that depends on the trajectory alone, so that cached prefixes hold over its turns. Turn,
- * truth and prediction stand under another mark, and what stands in optional slots bears the same. It is made of what no world model
- * knows, and is another one where the prediction holds it all the same: so no prediction can hold its own mark.
+ * The history has its own mark that depends only on the trajectory, so that prefix caches hit across its turns. Turn, truth and prediction
+ * have another mark, shared by the optional slots. It is made from data that no world model knows, and is changed if a prediction contains
+ * it anyway: so no prediction can contain its own mark.
  */
 function framedSlots(pack: RubricPack, shown: Case, sample: Sample): Slots {
   const { history, turn, currentTurn, prediction, truth } = shown;
@@ -195,21 +195,21 @@ function fillTemplate({ userTemplate, hidesTruth }: RubricPack, slots: Slots): s
   return pythonStrip(parts.map((part) => ('slot' in part ? (slots[part.slot] ?? '') : part.text)).join(''));
 }
 
-/** A stretch of a text, in UTF-16 units; `end` is exclusive. */
+/** A range of a text, in UTF-16 units; `end` is exclusive. */
 type Span = Readonly<Record<'start' | 'end', number>>;
 
 /** The longest excerpt, in UTF-16 units. */
 const TOLD_LENGTH = 6_000;
 
-/** Places of names that are looked at: so the time stays bounded, whatever the text is. */
+/** How many places of names are checked, so that the time stays bounded for any text. */
 const MOST_PLACES = 20;
 const LEFT_OUT = (count: number) => `\n[... ${count} characters left out ...]`;
-/** No excerpt is so long that this could be longer. */
+/** No excerpt is long enough for a longer notice. */
 const NOTICE_LENGTH = LEFT_OUT(Number.MAX_SAFE_INTEGER).length;
 
 /**
- * The system prompt, whole where it is short enough. Of a longer one, the schemas of the tools that the action names stand first, and
- * then what of its beginning has room; a notice says how much is left out.
+ * The system prompt, complete if it is short enough. Of a longer one, the schemas of the tools that the action names come first, followed
+ * by as much of its beginning as fits; a notice says how much is left out.
  */
 export function toldExcerpt(systemPrompt: string, action: string): string {
   if (systemPrompt.length <= TOLD_LENGTH) return systemPrompt;
@@ -223,20 +223,20 @@ export function toldExcerpt(systemPrompt: string, action: string): string {
   return `${head}${LEFT_OUT(whole.length - head.length)}`;
 }
 
-/** As many lines of the text as have room; of a first line that is too long, as much as has. */
+/** As many lines of the text as fit; if the first line is too long, as much of it as fits. */
 function wholeLines(text: string, room: number): string {
   const end = text.lastIndexOf('\n', room);
   return end > 0 ? text.slice(0, end) : startOf(text, room);
 }
 
-/** The start of a text, in UTF-16 units: no character is cut in two. */
+/** The start of a text, in UTF-16 units, without splitting a character. */
 function startOf(text: string, length: number): string {
   return text.slice(0, length).replace(/[\ud800-\udbff]$/, '');
 }
 
 const NAME = /"name"\s*:\s*"([^"\\]{1,200})"/g;
 
-/** Where the JSON objects stand that describe a tool which the action names, in the order in which the action names them. */
+/** The places of the JSON objects that describe a tool named by the action, in the order in which the action names them. */
 function namedSchemas(systemPrompt: string, action: string): Span[] {
   const objects = objectsIn(systemPrompt);
   const found: { readonly span: Span; readonly at: number }[] = [];
@@ -245,7 +245,7 @@ function namedSchemas(systemPrompt: string, action: string): Span[] {
     const at = placeOfName(action, name);
     if (at === -1) continue;
     if (++places > MOST_PLACES) break;
-    // An object ends before those that it stands in.
+    // An object ends before those that contain it.
     const span = objects.find(({ start, end }) => start < index && index < end);
     const isNew = span !== undefined && !found.some(({ span: { start, end } }) => span.start < end && start < span.end);
     if (isNew) found.push({ span, at });
@@ -253,7 +253,7 @@ function namedSchemas(systemPrompt: string, action: string): Span[] {
   return found.sort((a, b) => a.at - b.at || a.span.start - b.span.start).map(({ span }) => span);
 }
 
-/** What stands between braces that match, by where it ends; braces within strings do not count, and no string goes beyond its line. */
+/** The ranges between matching braces, ordered by their ends; braces in strings do not count, and no string extends beyond its line. */
 function objectsIn(text: string): Span[] {
   const open: number[] = [];
   return Array.from(text.matchAll(/"(?:[^"\\\n]|\\.)*"|[{}]/g)).flatMap(({ index, 0: token }) => {
@@ -263,27 +263,27 @@ function objectsIn(text: string): Span[] {
   });
 }
 
-/** Where the action holds the name as a word of its own; -1 where it does not. */
+/** Where the action contains the name as a separate word; -1 if it does not. */
 function placeOfName(action: string, name: string): number {
   return action.search(new RegExp(`(?<![\\p{L}\\p{N}_-])${escaped(name)}(?![\\p{L}\\p{N}_-])`, 'u'));
 }
 
-/** UTF-16 units that the lines of one section may take, and one line of them. */
+/** UTF-16 units available for the lines of one section, and for one line. */
 const SECTION_LENGTH = 1_800;
 const LINE_LENGTH = 200;
 
-/** A line of the first text, of the second, or of both where they are equal. */
+/** A line of the first text, of the second, or of both if they are equal. */
 interface Aligned {
   readonly first?: string;
   readonly second?: string;
-  /** Its number in the text in which it stands; in the first where it stands in both. */
+  /** Its number in the text that contains it; in the first if both do. */
   readonly at: number;
 }
 
 /**
- * The list, in sections of lines with a sign in front: `=` new in the truth, and the prediction has it; `-` in the truth, and the
- * prediction lacks it; `!` gone in the truth, and the prediction still has it; `+` in the prediction alone. Blank lines, and white space
- * at line ends, do not count. `previous` is undefined where the row shows no state before the turn.
+ * The list, in sections of lines prefixed with a sign: `=` new in the truth, and the prediction has it; `-` in the truth, and the
+ * prediction lacks it; `!` gone in the truth, and the prediction still has it; `+` only in the prediction. Blank lines, and white space at
+ * line ends, do not count. `previous` is undefined if the row shows no state before the turn.
  */
 export function changesOf(texts: { previous: string | undefined; truth: string; prediction: string }): string {
   const { previous, truth, prediction } = texts;
@@ -320,7 +320,7 @@ export function changesOf(texts: { previous: string | undefined; truth: string; 
   ].join('\n');
 }
 
-/** The lines of both texts that are not blank, in order: between lines of both stand those of the first alone, then of the second. */
+/** The lines of both texts that are not blank, in order: between common lines come those of the first only, then those of the second. */
 function aligned(first: string, second: string): Aligned[] {
   const [a, b] = [bare(first), bare(second)];
   const lines: Aligned[] = [];
@@ -334,12 +334,12 @@ function aligned(first: string, second: string): Aligned[] {
   return lines;
 }
 
-/** The text's lines without blank ones and without white space at their ends. */
+/** The text's lines without blank ones and without trailing white space. */
 function bare(text: string): string[] {
   return text.split('\n').flatMap((line) => line.trimEnd() || []);
 }
 
-/** A heading, and as many lines below it as have room. */
+/** A heading, and as many lines below it as fit. */
 function section(heading: string, lines: readonly string[]): string[] {
   const shown: string[] = [];
   let room = SECTION_LENGTH;

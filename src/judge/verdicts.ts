@@ -10,20 +10,20 @@ import { DIMENSIONS, type Ratings, type Verdict } from '../core/types.js';
 import { MARK_LENGTH, markedBlocks, soleBlock } from './answer-mark.js';
 import { unreadable } from './mode.js';
 
-// JSON as Python's json reads it, and values as Python reads them from texts: what the official reading of verdicts rests on.
+// JSON as Python's json reads it, and values as Python reads them from texts: the basis of the official reading of verdicts.
 
 /** Python 3.11 refuses deeper nesting and longer integers; the official script calls such a reply unreadable. */
 const MAX_DEPTH = 992;
 const MAX_DIGITS = 4300;
 
-/** Objects are maps: a key such as `__proto__` is one like any other. */
+/** Objects are maps, so that a key such as `__proto__` is an ordinary key. */
 type Json = null | boolean | number | string | Json[] | JsonObject;
 type JsonObject = Map<string, Json>;
 
 /**
- * The JSON object that is the whole text: RFC 8259, and the literals `NaN`, `Infinity` and `-Infinity` as in Python's `json`. The official
- * script repairs a `syntax` fault, and gives up at a `limit` (nested too deep, an integer too long). `repeated` are the keys that some
- * object gives more than once; the last counts.
+ * The JSON object that makes up the whole text: RFC 8259, and the literals `NaN`, `Infinity` and `-Infinity` as in Python's `json`. The
+ * official script repairs a `syntax` fault, and gives up at a `limit` (nested too deep, an integer too long). `repeated` are the keys that
+ * some object has more than once; the last counts.
  */
 function parseJson(text: string) {
   const repeated = new Set<string>();
@@ -54,7 +54,7 @@ const END_OF_LIST = token(']');
 const COLON = token(':');
 const COMMA = token(',');
 
-/** @throws SyntaxError where the text is not JSON, RangeError at Python's limits. */
+/** @throws SyntaxError if the text is not JSON, RangeError at Python's limits. */
 function read(text: string, repeated: Set<string>): Json {
   let at = 0;
   const take = (pattern: RegExp): string | undefined => {
@@ -99,7 +99,7 @@ function read(text: string, repeated: Set<string>): Json {
     const number = need(NUMBER);
     if (/[.eE]/.test(number)) return Number(number);
     if (number.replace('-', '').length > MAX_DIGITS) throw new RangeError('an integer is too long');
-    // To Python, an integer is never infinite.
+    // In Python, an integer is never infinite.
     return Math.max(-Number.MAX_VALUE, Math.min(Number(number), Number.MAX_VALUE));
   };
   const whole = value(0);
@@ -107,7 +107,7 @@ function read(text: string, repeated: Set<string>): Json {
   return whole;
 }
 
-/** The number that Python's `int()` makes of a text, in decimal digits of any script; undefined where it makes none. */
+/** The number that Python's `int()` makes of a text, in decimal digits of any script; undefined if it fails. */
 function pythonInt(text: string): number | undefined {
   const ascii = pythonStrip(text).replace(/\p{Nd}/gu, decimalDigit);
   if (!/^[+-]?\d+(?:_\d+)*$/.test(ascii)) return undefined;
@@ -121,30 +121,30 @@ export const STRICT_VERSION = 3;
 /** The strict reading repairs no longer verdict (UTF-16 units): repairing takes quadratic time on stray quotes. */
 const REPAIRABLE_LENGTH = 32_000;
 
-/** What the judge was asked, as far as reading its reply needs it. */
+/** The facts about the question that are needed to read the reply. */
 interface AskedVerdict {
   readonly mark: string;
-  /** Whether the whole reply is held to one JSON object. */
+  /** Whether the entire reply must be one JSON object. */
   readonly isHeld: boolean;
   /** Whether the reply was cut off. */
   readonly isCut?: boolean;
-  /** Whether a block without the mark counts: only where nothing in the case can be mistaken for one. */
+  /** Whether a block without the mark counts: only if nothing in the case can be mistaken for one. */
   countsUnmarked(): boolean;
 }
 
 /**
- * What a judge's reply says, or nothing: only the judge's own five ratings of 1 to 5 are accepted. The verdict stands in the block that
- * bears the mark, outside of thinking; several such blocks have to agree. A reply that is held to JSON is one object whose `mark` is the
- * mark. Without the mark a verdict counts only in the one block with which the reply ends, and only where `countsUnmarked`.
+ * What a judge's reply says, or nothing: only the judge's own five ratings of 1 to 5 are accepted. The verdict is in the block with the
+ * mark, outside of thinking; several such blocks must agree. A reply that is held to JSON is one object whose `mark` is the mark. Without
+ * the mark a verdict counts only in the single block that ends the reply, and only if `countsUnmarked`.
  *
- * The JSON is parsed before it is repaired, and accepted only where its `scores` rate the five dimensions, each once, with numbers
- * that round (half to even) to 1 to 5 and have no exponent.
+ * The JSON is parsed before it is repaired, and accepted only if its `scores` rate the five dimensions, each once, with numbers that round
+ * (half to even) to 1 to 5 and have no exponent.
  */
 export function readStrictVerdict(reply: string, asked: AskedVerdict): Verdict {
   const text = pythonStrip(reply);
   if (text === '') return unreadable('the reply is empty');
   const verdict = asked.isHeld ? readHeld(text, asked.mark) : readBlocks(text, asked);
-  // A reply that was cut off may have had its own verdict still to come, whatever stands in it.
+  // A reply that was cut off may have had its own verdict still to come, whatever it contains.
   return asked.isCut && verdict.status === 'ok' ? unreadable('more may have followed the verdict') : verdict;
 }
 
@@ -174,7 +174,7 @@ function agree(one: Verdict, other: Verdict): boolean {
   return DIMENSIONS.every((dimension) => one.ratings[dimension] === other.ratings[dimension]);
 }
 
-/** A rating with an exponent. In a quotation within a string the quotes are escaped. */
+/** A rating with an exponent. In a quotation inside a string the quotes are escaped. */
 const EXPONENT = new RegExp(`"(?:${DIMENSIONS.join('|')})"\\s*:\\s*"?[-+.\\d]+e[-+\\d]`, 'i');
 
 function readBlock(block: string): Verdict {
@@ -210,7 +210,7 @@ function verdictOf(verdict: JsonObject, repeated: ReadonlySet<string>, json: str
   return accepted(verdict, ratings);
 }
 
-/** The repaired JSON. Empty where repairing fails or had to close an object or list: the judge may have had more to say. */
+/** The repaired JSON. Empty if repairing fails or had to close an object or list: the judge may have had more to say. */
 function repaired(json: string): string {
   if (json.length > REPAIRABLE_LENGTH) return '';
   try {
@@ -224,9 +224,9 @@ function repaired(json: string): string {
 const closings = (json: string): number => json.split(/[}\]]/).length;
 
 /**
- * What a judge's reply says, as the official script reads it. The verdict stands in the last `<final_evaluation>` block outside
- * thinking, or anywhere in the reply where there is no block or the last one is empty. It is the JSON object that `locate` finds
- * there, and it is mended. A score that cannot be read is absent, one above 5 is 5, one below 0 stays.
+ * What a judge's reply says, as the official script reads it. The verdict is in the last `<final_evaluation>` block outside thinking, or
+ * anywhere in the reply if there is no block or the last one is empty. It is the JSON object that `locate` finds there, after repair. A
+ * score that cannot be read is absent, one above 5 is 5, one below 0 stays.
  */
 export function readOfficialVerdict(reply: string): Verdict {
   const text = withoutThinking(pythonStrip(reply), VERDICT_TAG);
@@ -253,12 +253,12 @@ const SINGLE_QUOTED_KEY = new RegExp(`'([\\p{L}\\p{N}_]+)'([${PYTHON_SPACE}]*:)`
 const BARE_KEY = new RegExp(`([{,])[${PYTHON_SPACE}]*([\\p{L}\\p{N}_]+)[${PYTHON_SPACE}]*:`, 'gu');
 const SCORES_ALONE = new RegExp(`"scores"[${PYTHON_SPACE}]*:[${PYTHON_SPACE}]*\\{[^}]+\\}`, 'u');
 
-/** What the official script does to every verdict, valid or not; strings that look like its targets are altered too. */
+/** What the official script does to every verdict, valid or not; strings that look like its targets are changed too. */
 function mendOfficially(json: string): string {
   return json.replace(TRAILING_COMMA, '$1').replace(SINGLE_QUOTED_KEY, '"$1"$2').replace(BARE_KEY, '$1"$2":');
 }
 
-/** The mended object, or what is left of it when its first `scores` alone can be parsed. */
+/** The repaired object, or what remains of it if only its first `scores` can be parsed. */
 function parseOfficially(json: string): JsonObject | undefined {
   const { value, fault } = parseJson(json);
   if (fault !== 'syntax') return value;
@@ -267,8 +267,8 @@ function parseOfficially(json: string): JsonObject | undefined {
 }
 
 /**
- * The last fenced object, else the last one with matching braces, else the one that the last brace closes. Objects that hold
- * `"scores"` come first.
+ * The last fenced object, else the last one with matching braces, else the one that the last brace closes. Objects that contain `"scores"`
+ * come first.
  */
 function locate(text: string): string | undefined {
   return preferScores(fencedObjects(text)) ?? preferScores(braceMatched(text)) ?? matchedBackwards(text);
@@ -283,7 +283,7 @@ function fencedObjects(text: string): string[] {
   return bodies.filter((body) => body.startsWith('{') && body.endsWith('}'));
 }
 
-/** Objects whose braces match, the outermost alone, in order. */
+/** Objects whose braces match, only the outermost, in order. */
 function braceMatched(text: string): string[] {
   const closing = unmatchedBraces(text);
   const found: string[] = [];
@@ -297,8 +297,8 @@ function braceMatched(text: string): string[] {
 }
 
 /**
- * For each position, where the first `}` without an opening partner stands when reading starts there outside of any string; -1 for none.
- * The official script reads anew from every brace, which takes quadratic time; reading from the right gives the same in one pass.
+ * For each position, the place of the first `}` without an opening partner, if reading starts there outside of any string; -1 for none. The
+ * official script starts again from every brace, which takes quadratic time; reading from the right gives the same in one pass.
  */
 function unmatchedBraces(text: string): Int32Array {
   const outside = new Int32Array(text.length + 2).fill(-1);
@@ -314,7 +314,7 @@ function unmatchedBraces(text: string): Int32Array {
   return outside;
 }
 
-/** From the last `}` backwards to its partner; a quote behind a backslash does not count. */
+/** From the last `}` backwards to its partner; a quote after a backslash does not count. */
 function matchedBackwards(text: string): string | undefined {
   const last = text.lastIndexOf('}');
   let depth = 0;
@@ -329,7 +329,7 @@ function matchedBackwards(text: string): string | undefined {
   return undefined;
 }
 
-/** The verdict of these ratings, with the remarks and the checklist that stand beside them. */
+/** The verdict of these ratings, with the remarks and the checklist next to them. */
 function accepted(verdict: JsonObject, ratings: Ratings): Verdict {
   const rated = Object.values(ratings).filter((rating) => rating > 0);
   return {
@@ -338,7 +338,7 @@ function accepted(verdict: JsonObject, ratings: Ratings): Verdict {
     total: rated.length === 0 ? 0 : rated.reduce((sum, rating) => sum + rating) / rated.length,
     strengths: remarks(verdict.get('strengths')),
     weaknesses: remarks(verdict.get('weaknesses')),
-    // A checklist that cannot be read costs no verdict: the ratings are the judge's own, whatever stands beside them.
+    // An unreadable checklist does not cost the verdict: the ratings are the judge's own, whatever is next to them.
     ...(verdict.has('facts') ? { facts: readFacts(plain(verdict.get('facts'))) } : {}),
   };
 }
@@ -363,23 +363,24 @@ function wholeNumber(score: Json | undefined): number | undefined {
   return above > 0 || (above === 0 && below % 2 !== 0) ? below + 1 : below;
 }
 
-/** Changes with what a judge is held to. */
+/** Changes with the form that a judge is held to. */
 export const SCHEMA_VERSION = 2;
 
-/** The most remarks of a kind: packs without a checklist have been held to three since the first version. */
+/** The most remarks of a kind: packs without a checklist have been limited to three since the first version. */
 const MOST_REMARKS = { plain: 3, checked: 4 } as const;
 const LONGEST_REMARK = 200;
 
 /**
- * The `response_format` for the pack's verdicts. The mark comes first. Checklist and reasons come before the scores: a judge that is held to it writes in this
- * order, and so it still thinks first. There is no `strict`: some servers then refuse bounds of texts, and the reader checks all of it.
+ * The `response_format` for the pack's verdicts. The mark comes first. Checklist and reasons come before the scores: a judge held to it
+ * writes in this order, and so still thinks first. There is no `strict`: with it some servers refuse bounds of texts, and the reader checks
+ * everything.
  */
 export function verdictFormat({ facts }: Pick<RubricPack, 'facts'>, asksMark: boolean): PlainObject {
   const most = facts === undefined ? MOST_REMARKS.plain : MOST_REMARKS.checked;
   const score = { ...(facts === undefined ? {} : { type: 'integer' }), enum: [1, 2, 3, 4, 5] };
   const remarks = { type: 'array', items: { type: 'string', maxLength: LONGEST_REMARK }, maxItems: most };
   const properties = {
-    // It is another one in each case: a schema of its own for each would have to be compiled anew.
+    // It differs in each case: a separate schema for each would have to be compiled again.
     ...(asksMark ? { mark: { type: 'string', minLength: MARK_LENGTH, maxLength: MARK_LENGTH } } : {}),
     ...(facts === undefined ? {} : { facts: FACTS }),
     strengths: remarks,
@@ -395,13 +396,13 @@ const FACTS = {
     claim: { type: 'string', minLength: 1, maxLength: LONGEST_CLAIM },
     kind: { type: 'string', enum: FACT_KINDS },
     met: { type: 'boolean' },
-    // Empty where nothing is quoted: not every server takes members that may be absent.
+    // Empty if nothing is quoted: not every server accepts optional members.
     quote: { type: 'string', maxLength: LONGEST_CLAIM },
   }),
   maxItems: MOST_FACTS,
 };
 
-/** An object that has all of these properties and no others. */
+/** An object with all of these properties and no others. */
 function closed(properties: PlainObject): PlainObject {
   return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false };
 }

@@ -106,7 +106,7 @@ describe('a calibration', () => {
     const dir = await begin();
     const refused = await calibrate(dir, ['--max-calls', '3', '--min-ceiling', '90']);
     expect(refused.code).toBe(2);
-    const needed = /--max-calls 3 is too few: the first row alone takes (\d+)/.exec(refused.stderr)?.[1];
+    const needed = /--max-calls 3 is too few: the first row already takes (\d+)/.exec(refused.stderr)?.[1];
     expect(server.requests.length).toBe(0);
     expect((await calibrate(dir, ['--max-calls', `${needed}`])).code).toBe(0);
     expect(server.requests.length).toBe(Number(needed));

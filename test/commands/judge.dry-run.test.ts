@@ -72,7 +72,7 @@ test('of another judge measures nothing by the first one', async () => {
   const { output_by, tokens_by, notes, rows } = await bill('--judge-model', 'another');
   expect([output_by, tokens_by.by, rows.to_ask]).toEqual([{ by: 'guess', tokens_per_call: 600 }, 'guess', 7]);
   // Where the judging would go.
-  expect(notes).toEqual([expect.stringContaining('judged.jsonl holds another judging')]);
+  expect(notes).toEqual([expect.stringContaining('judged.jsonl contains another judging')]);
 });
 
 test('needs no call for a prediction that is missing or empty, and says so', async () => {

@@ -102,7 +102,7 @@ describe('rows by key or id', () => {
 
 test.each([
   [['--ids', 'nobody'], /^awb: --ids: no chosen row has id or key nobody/],
-  [['--ids', 'nobody', '--recheck', '2'], /^awb: --recheck draws its rows itself, .* name a new --output-dir/],
+  [['--ids', 'nobody', '--recheck', '2'], /^awb: --recheck draws its own rows, .* choose a new --output-dir/],
 ])('%j is refused before anything is asked or written', async (options, message) => {
   const refused = await judge('none', ...options);
   expect(refused).toMatchObject({ code: EXIT.usage, asked: 0, stderr: expect.stringMatching(message) });

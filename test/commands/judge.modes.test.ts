@@ -166,7 +166,7 @@ describe('--mode reference', () => {
     const third = await inferred([...DOMAINS, '--baseline', 'shuffled']);
     const { code, stdout, stderr } = await judge(own, 'reference', ['--reference', third.predictions]);
     expect(code).toBe(0);
-    expect(stdout + stderr).toContain('judged.jsonl holds another judging');
+    expect(stdout + stderr).toContain('judged.jsonl contains another judging');
   });
 
   it('needs a reference, which no other mode takes', async () => {
@@ -175,7 +175,7 @@ describe('--mode reference', () => {
     const without = await judge(own, 'reference');
     expect(without).toMatchObject({ code: 2, stderr: expect.stringContaining('--reference') });
     const other = await judge(own, 'turing', ['--reference', own.predictions]);
-    expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining('--mode turing has no use for it') });
+    expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining('no effect with --mode turing') });
     const lost = await judge(own, 'reference', ['--reference', join(own.dir, 'nowhere.jsonl')]);
     expect(lost.code).toBe(66);
   });

@@ -68,7 +68,7 @@ describe('--verdict-schema', () => {
     expect(server.requests[0]?.body).not.toHaveProperty('response_format');
     const { stdout } = await judge(folder, server, '--verdict-schema', '--label', 'held', '--json');
     expect(JSON.parse(stdout).notices.join()).toContain(
-      'judged.jsonl holds another judging (verdict_schema: absent before, 2 now)',
+      'judged.jsonl contains another judging (verdict_schema: absent before, 2 now)',
     );
     expect((await jsonOf(join(folder.dir, 'judged.manifest.json'))).identity).not.toHaveProperty('verdict_schema');
     expect((await jsonOf(join(folder.dir, 'judged.held.manifest.json'))).identity.verdict_schema).toBe(2);
@@ -107,12 +107,12 @@ describe('--verdict-schema', () => {
     [
       'an official checkout, which asks for text around the JSON',
       async () => ['--rubrics', await fakeCheckout()],
-      /judged by \(official\) takes none/,
+      /but official has none/,
     ],
     [
       'a form in --extra-body',
       async () => ['--extra-body', '{"response_format":{"type":"json_object"}}'],
-      /two forms of one reply/,
+      /both set the form of the reply/,
     ],
   ])('is refused before any request beside %s', async (_, options, message) => {
     const folder = await inferred(['--domains', 'os']);
@@ -136,6 +136,6 @@ describe('--verdict-schema', () => {
       '--verdict-schema',
     ]);
     expect(run.code).toBe(2);
-    expect(run.stderr).toContain('judged by (metrics) takes none');
+    expect(run.stderr).toContain('but metrics has none');
   });
 });

@@ -117,7 +117,7 @@ describe('a judge that sees the rollout', () => {
   });
 
   it.each([
-    ['a mode that needs the truth', ['--mode', 'metrics'], 2, /--mode metrics has no use for it/],
+    ['a mode that needs the truth', ['--mode', 'metrics'], 2, /no effect with --mode metrics/],
     ['a pack without texts for it', ['--rubrics', PLAIN_PACK], 65, /plain has no texts.*"without_truth"/],
   ])('is refused of %s', async (_what, options, expected, words) => {
     const { judge, judging } = await rolledOut();

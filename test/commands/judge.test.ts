@@ -572,7 +572,7 @@ describe('files', () => {
       expect(code).toBe(0);
       outputs.push(document.output);
       if (options.length > 0)
-        expect(document.notices.join()).toMatch(/^judged\.jsonl holds another judging \(.* now\)/);
+        expect(document.notices.join()).toMatch(/^judged\.jsonl contains another judging \(.* now\)/);
     }
     const names = outputs.map((output) => output.slice(folder.dir.length + 1));
     expect(names).toEqual([
@@ -614,7 +614,7 @@ describe('files', () => {
     await judge({ ...first, dir }, server);
     const { stdout } = await judge({ ...second, dir }, server);
     expect(server.count).toBe(14);
-    expect(stdout).toMatch(/judged\.jsonl holds another judging \(predictions\.file: /);
+    expect(stdout).toMatch(/judged\.jsonl contains another judging \(predictions\.file: /);
   });
 
   it.each([
@@ -645,7 +645,7 @@ describe('files', () => {
     const { code, stdout } = await judge(folder, await judgeServer());
     expect(code).toBe(0);
     expect(await bytesOf(official)).toBe('{"paid": "for"}\n');
-    expect(stdout).toMatch(/judged\.jsonl was not written by awb judge; it stays as it is.*judged\.judge-a-awb-3-/s);
+    expect(stdout).toMatch(/judged\.jsonl was not written by awb judge; it is kept.*judged\.judge-a-awb-3-/s);
   });
 
   it('are kept aside by --fresh, which asks for every row again', async () => {

@@ -196,7 +196,7 @@ describe('what a panel refuses', () => {
     const c = await judged(where, 'c', () => 4);
     const changed = await panelOf(where, [a, c]);
     expect(changed.code).toBe(78);
-    expect(changed.stderr).toMatch(/the prediction of \S+:3 is another one than that of \S+:3/);
+    expect(changed.stderr).toMatch(/the prediction of \S+:3 differs from that of \S+:3/);
     const manifest = a.replace(/\.jsonl$/, '.manifest.json');
     const text = await readFile(manifest, 'utf8');
     await writeRows(manifest, [
@@ -214,12 +214,12 @@ describe('what a panel refuses', () => {
     expect((await panelOf(where, [a])).stderr).toContain('at least two judges');
     expect(await panelOf(where, [a, a])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('one and the same judging, which would count twice; leave one out'),
+      stderr: expect.stringContaining('contain the same judging, which would count twice; leave one out'),
     });
     expect(await panelOf(where, [a, b], ['--quorum', '3'])).toMatchObject({ code: 2 });
     await panelOf(where, [a, b]);
     const nested = await awb(['panel', a, join(where.dir, 'panel.jsonl'), '--output', join(where.dir, 'p2.jsonl')]);
-    expect(nested).toMatchObject({ code: 65, stderr: expect.stringContaining('no ordinary judging by rubrics') });
+    expect(nested).toMatchObject({ code: 65, stderr: expect.stringContaining('not an ordinary judging by rubrics') });
     await awb([
       'judge',
       '--predictions',
@@ -238,7 +238,7 @@ describe('what a panel refuses', () => {
       '--output',
       join(where.dir, 'p2.jsonl'),
     ]);
-    expect(measured).toMatchObject({ code: 65, stderr: expect.stringContaining('its mode is metrics') });
+    expect(measured).toMatchObject({ code: 65, stderr: expect.stringContaining('(mode metrics)') });
     await writeRows(join(where.dir, 'bare.jsonl'), await rowsOf(a));
     expect((await awb(['panel', a, join(where.dir, 'bare.jsonl'), '--output', join(where.dir, 'p2.jsonl')])).code).toBe(
       66,
@@ -258,7 +258,7 @@ describe('what a panel refuses', () => {
     expect(await readFile(join(where.dir, 'panel.jsonl'), 'utf8')).toBe(bytes);
     expect((await panelOf(where, files, ['--combine', 'median', '--fresh'])).code).toBe(0);
     const nowhere = await awb(['panel', ...files, '--output', join(where.dir, 'no/such/panel.jsonl')]);
-    expect(nowhere.stderr).toContain('mend that, or name another file with --output');
+    expect(nowhere.stderr).toContain('fix that, or choose another file with --output');
     expect(nowhere.code).toBe(74);
     const over = await awb(['panel', ...files, '--output', files[0] ?? '', '--fresh']);
     expect(over).toMatchObject({ code: 2, stderr: expect.stringContaining("one of the panel's own judgings") });

@@ -147,6 +147,6 @@ describe('the record', () => {
 it('a domain without a prompt for agents is refused, and the prompts are a part of the identity', async () => {
   const { refusal, identity } = await open();
   expect(refusal?.('web')).toBeUndefined();
-  expect(refusal?.('robot')).toContain('write how it acts there into DIR/agent/robot.txt');
+  expect(refusal?.('robot')).toContain('write how it acts there to DIR/agent/robot.txt');
   expect(identity).toEqual({ prompts: expect.stringMatching(/^[0-9a-f]{12}$/), frame: expect.any(Number) });
 });

@@ -39,6 +39,6 @@ describe('a judging beside one that was begun', () => {
   ])('goes to a file of its own for %s', async (_, change) => {
     const { name, why } = await chosenFor({ ...BEGUN, ...change });
     expect(name).toMatch(/^judged\.j-gauge-[0-9a-f]{6}$/);
-    expect(why).toContain('judged.jsonl holds another judging');
+    expect(why).toContain('judged.jsonl contains another judging');
   });
 });

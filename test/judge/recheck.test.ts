@@ -36,7 +36,7 @@ it('is refused where the mode rates nothing, before anything is read or asked', 
   // Nothing else of the work is looked at.
   const work = { mode, settings: { mode: 'rubric' } } as Judging;
   await expect(recheckOf(work, 5, () => Promise.reject(new Error('opened')))).rejects.toThrow(
-    '--recheck measures the shift of ratings, and --mode rubric makes none',
+    '--recheck measures the shift of ratings, but --mode rubric makes none',
   );
 });
 
@@ -96,7 +96,9 @@ describe('a recheck', () => {
     expect(result.smallest_shift).toBeGreaterThan(result.shift.se * 2);
     const { stdout } = await recheck(20);
     expect(stdout).toContain("the judge's own noise: a judgement has a standard deviation of 17.68 points");
-    expect(stdout).toContain(`a shift of ${result.smallest_shift.toFixed(2)} points is the smallest`);
+    expect(stdout).toContain(
+      `minimum detectable shift with these rows, at 80 % power: ${result.smallest_shift.toFixed(2)} points`,
+    );
   });
 
   it('of a judge that says the same again shows no drift, and no interval of nothing', async () => {
@@ -220,7 +222,9 @@ describe('a recheck', () => {
       if (row.awb.trajectory !== longest) row.gen = '';
     });
     await judge();
-    expect((await recheck(2)).stdout).toMatch(/\(no interval, \d+ rows in 1 trajectory\)\nnothing can be concluded/);
+    expect((await recheck(2)).stdout).toMatch(
+      /\(no interval, \d+ rows in 1 trajectory\)\nno conclusion without an interval/,
+    );
     expect(document(await recheck(2, ['--json']))).toMatchObject({ drifted: null, shift: { se: null, low: null } });
   });
 

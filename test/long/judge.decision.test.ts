@@ -218,7 +218,7 @@ describe('what can go wrong', () => {
     const without = await decide(given);
     expect(without).toMatchObject({
       code: 65,
-      stderr: expect.stringContaining('predictions.jsonl:1: there is no prompt'),
+      stderr: expect.stringContaining('predictions.jsonl:1: there is no agent prompt'),
     });
     await writeText(given.dir, 'own/agent/kitchen.txt', ['You cook.']);
     const own = ['--domain-prompts', join(given.dir, 'own')];
@@ -226,7 +226,7 @@ describe('what can go wrong', () => {
     expect(server.requests[0]?.body.messages[0].content).toBe('You cook.');
     expect((await equivalenceOf(given.dir)).domains.kitchen).toMatchObject({ agreement: 70, value: 70 });
     const turing = await awb(['judge', '--predictions', given.path, '--mode', 'metrics', ...own]);
-    expect(turing).toMatchObject({ code: 2, stderr: expect.stringContaining('--mode metrics has no use for it') });
+    expect(turing).toMatchObject({ code: 2, stderr: expect.stringContaining('no effect with --mode metrics') });
   });
 
   it('a run that was stopped goes on, and another agent is another judging', async () => {
@@ -246,6 +246,6 @@ describe('what can go wrong', () => {
     const { identity } = await jsonOf(join(given.dir, 'judged.manifest.json'));
     expect(identity).toMatchObject({ mode: 'decision', judge: 'actor', prompts: expect.any(String), frame: 1 });
     const other = await awb([...args, '--judge-base-url', server.url, '--judge-model', 'another']);
-    expect(other.stdout + other.stderr).toContain('judged.jsonl holds another judging');
+    expect(other.stdout + other.stderr).toContain('judged.jsonl contains another judging');
   });
 });

@@ -1,4 +1,4 @@
-// awb calibrate: its options, and predictions of known quality through a judge, in an open run, by the engine that judges any others.
+// awb calibrate: its options, and a stage that puts predictions of known quality to a judge, through the same code that judges any others.
 
 import type { Dataset } from '../../benchmark/dataset.js';
 import { present } from '../../core/errors.js';
@@ -28,24 +28,24 @@ export const CALIBRATE_OPTIONS = {
   domains,
   shard,
   'skip-invalid': { ...skipInvalid, help: 'leave unusable rows out' },
-  'sample-seed': option.integer('seed of the choice of rows, and of what is made of them', {
+  'sample-seed': option.integer('seed for choosing rows, and for the predictions made from them', {
     min: 0,
     default: 0,
     group: 'Data',
   }),
   fresh,
   ...under('Calibration', {
-    'max-calls': option.integer('judgements at most; as many rows are taken as that allows, every domain alike', {
+    'max-calls': option.integer('maximum judgements; takes as many rows as that allows, equally from every domain', {
       min: 1,
       default: 3000,
     }),
-    trajectories: option.integer('trajectories of each domain at most; as many as --max-calls allows by default', {
+    trajectories: option.integer('maximum trajectories per domain; by default as many as --max-calls allows', {
       min: 1,
     }),
-    damages: option.list('LIST', 'only these damages, or none; all by default'),
-    canaries: option.list('LIST', 'only these canaries (predictions with a trick), or none; all by default'),
+    damages: option.list('LIST', 'only these damages, or none (default: all)'),
+    canaries: option.list('LIST', 'only these canaries (attacks on the judge), or none (default: all)'),
     'judge-repeats': option.integer(
-      'judge the truth, light and heavy damage and another row N times each, for the noise of the judge',
+      'judge the truth, light and heavy damage and another row N times each, to measure the noise of the judge',
       { min: 1, max: MOST_JUDGEMENTS, default: 2 },
     ),
   }),
@@ -56,7 +56,7 @@ export const CALIBRATE_OPTIONS = {
 
 type CalibrateSettings = Settings<typeof CALIBRATE_OPTIONS>;
 
-/** Everything that one calibration works on; its method is the mode of the rubric, opened. */
+/** Everything that one calibration works on; its method is the opened mode `rubric`. */
 export interface Calibrating extends Pick<Judging, 'io' | 'shown' | 'method' | 'target' | 'pricing'> {
   readonly settings: CalibrateSettings;
   /** Which part of the rows it takes, as `I/N`. */
@@ -71,7 +71,7 @@ export function calibrationStage(work: Calibrating, run: Run): Stage<Calibration
   const { settings, dataset, target, jobs, method, predictions } = work;
   requirePriced(settings, run.ledger.usd !== undefined, target);
   const judge = openJudge(run, settings, method);
-  // The plan holds only what can be made.
+  // The plan contains only predictions that can be made.
   const subjectOf = async ({ row, variant }: CalibrationJob) => present(await predictions.make(row, variant));
   return {
     io: work.io,
@@ -88,7 +88,7 @@ export function calibrationStage(work: Calibrating, run: Run): Stage<Calibration
     asks: takesCall,
     solve: oneByOne(async (job, ask) => {
       const read = () => subjectOf(job);
-      // As those of a judging without repeats: judgements of a prediction are told apart by their index.
+      // The same seeds as in a judging without repeats; judgements of one prediction differ by their index.
       const seedOf = (part: number, tried: number) => (job.index + part) * MOST_REPEATS * settings.maxRetries + tried;
       if (takesCall(job)) return judge.judge(job, read, seedOf, ask);
       const record = method.fail({ class: 'empty', reason: 'the prediction is empty' }, await read());
@@ -111,7 +111,7 @@ export function calibrationStage(work: Calibrating, run: Run): Stage<Calibration
   };
 }
 
-/** What the ratings depend on. Which rows and variants are judged, and how often, is no part of it: more of them go into the same file. */
+/** What the ratings depend on. Which rows and variants are judged, and how often, is not included: more of them go into the same file. */
 export function calibrationIdentity(work: Calibrating, stored: Manifest | undefined): Identity {
   const calibration = { data: work.dataset.fingerprint, seed: work.settings.sampleSeed };
   return { mode: 'rubric', ...identityOfJudge(work, stored), calibration };

@@ -1,5 +1,5 @@
-// Texts made from the truth. CORRUPTIONS make a graded share of it wrong, and leave the rest byte for byte. REWRITES say it in other words,
-// as another run would, which must cost nothing.
+// Texts made from the truth. CORRUPTIONS make a graded share of it wrong and leave the rest byte for byte. REWRITES say the same as another
+// run would, which must not cost points.
 
 import { createHash } from 'node:crypto';
 import { OPPOSITES } from '../../benchmark/specific-tokens.js';
@@ -34,7 +34,7 @@ export const CORRUPTIONS = {
 /** A row with fewer determined tokens has no eighth of them. */
 const FEWEST_TOKENS = 8;
 
-/** The tokens of a smaller share are among those of a larger one, and are replaced by the same: all draw from the row's stream. */
+/** The tokens of a smaller share are a subset of those of a larger one, with the same replacements: all draw from the row's stream. */
 function dose(share: number, help: string): Variant {
   return {
     family: 'dose',
@@ -50,8 +50,8 @@ function dose(share: number, help: string): Variant {
 }
 
 /**
- * All that can be wrong in an observation, in an order that is the same for each variant of the row: first one token that is most
- * surely wrong, then what the row alone says, and what another row of the domain says too (the format).
+ * Everything in an observation that can be wrong, in an order that is the same for each variant of the row: first one token that is most
+ * surely wrong, then content specific to the row, then what another row of the domain also says (the format).
  */
 function surestFirst({ sample, donor, rowRandom }: Subject): ContentToken[] {
   const { text, content } = tokensOf(sample);
@@ -75,7 +75,7 @@ function corrupted({ sample, rowRandom }: Subject, tokens: readonly (Span & { re
   return changed(sample, () => withReplaced(text, changes));
 }
 
-/** Common words of every usual length, for names that are not there. */
+/** Common words of every usual length, as names that do not exist. */
 const WORDS =
   'oak elm fig yew birch maple cedar hazel larch aspen willow laurel poplar walnut spruce acacia juniper cypress sycamore magnolia hawthorn chestnut tamarisk blackthorn boxwood redwood dogwood rosewood sandalwood cottonwood'.split(
     ' ',
@@ -83,14 +83,14 @@ const WORDS =
 const MOST_TRIES = 30;
 
 /**
- * Replaces a token by another of its kind and pattern that is wrong and stands nowhere in the row; the same always by the same, and a
- * line by nothing. `row` is all that the row says. Time grows with its length, and not with how often the replacer is asked.
+ * Replaces a token with a wrong one of the same kind and pattern that occurs nowhere in the row; the same token always gets the same
+ * replacement, and a line is removed. `row` is everything the row says. Time grows with its length, not with the number of replacements.
  */
 function replacerFor(row: readonly string[], random: Random): (kind: TokenKind, token: string) => string {
   const numbers = new Set(row.flatMap((text) => text.match(/\d+(?:[.,]\d+)*/g) ?? []));
   const small = row.map((text) => text.toLowerCase());
   const free = WORDS.filter((word) => !small.some((text) => text.includes(word)));
-  // A row that says all of these words gets two of them in one.
+  // A row that contains all of these words gets each one doubled.
   const words = free.length > 0 ? free : WORDS.map((word) => `${word}${word}`);
   const made = new Map<string, string>();
   const make: Readonly<Record<TokenKind, (token: string) => string>> = {
@@ -107,7 +107,7 @@ function replacerFor(row: readonly string[], random: Random): (kind: TokenKind, 
   };
 }
 
-/** Another number with its digits in the same places; one with more digits where the row has too many of those. */
+/** Another number with its digits in the same places, or with more digits if too many of those occur in the row. */
 function otherNumber(token: string, taken: ReadonlySet<string>, random: Random): string {
   let bare = token.replace(/^-/, '');
   const sign = token.slice(0, token.length - bare.length);
@@ -118,7 +118,7 @@ function otherNumber(token: string, taken: ReadonlySet<string>, random: Random):
   }
 }
 
-/** Other digits in their places, the first not 0 unless it was. */
+/** Other digits in the same places; the first is not 0 unless it was. */
 function otherDigits(text: string, random: Random): string {
   return text.replace(/\d/g, (digit, place: number) => {
     if (place === 0 && digit === '0' && text.length > 1) return digit;
@@ -127,14 +127,14 @@ function otherDigits(text: string, random: Random): string {
   });
 }
 
-/** The token with one of its words replaced by a word of about its length and its case; of a path, never its host or its ending. */
+/** The token with one of its words replaced by a word of similar length and the same case; in a path, never the host or the extension. */
 function otherName(token: string, isPath: boolean, words: readonly string[], random: Random): string {
   const from = isPath ? (/^\w+:\/\/[^/]*\//.exec(token)?.[0].length ?? 0) : 0;
   const ending = isPath ? (/\.\w{1,6}$/.exec(token.slice(from))?.index ?? token.length - from) + from : token.length;
   const places = [...token.matchAll(/\p{Lu}?\p{Ll}+|\p{Lu}+/gu)].filter(({ index }) => index >= from && index < ending);
   const longest = places.filter((match) => match[0].length > 2);
   const choice = longest.length > 0 ? longest : places;
-  // A path of digits alone, such as 2025/1.txt, has its ending for a word.
+  // A path of digits only, such as 2025/1.txt, has no word except its extension.
   if (choice.length === 0) return `${token.slice(0, ending)}-${drawn(words, random)}${token.slice(ending)}`;
   const { index, 0: word } = drawn(choice, random);
   const near = words.filter((other) => Math.abs(other.length - word.length) <= 2);
@@ -161,14 +161,14 @@ function rewrite(help: string, write: (text: string, random: Random) => string |
   return { family: 'rewrite', help, make: ({ sample, random }) => changed(sample, (text) => write(text, random)) };
 }
 
-/** The text, if it is JSON, with the members of its objects in another order, their texts unchanged. */
+/** The text, if it is JSON, with the members of its objects in another order and otherwise unchanged. */
 function withOtherKeys(text: string, random: Random): string | undefined {
   const whole = readJson(text, 0, text.length);
-  // Objects with the same keys get the same order, as the records of a list have.
+  // Objects with the same keys get the same order, as the records of a list do.
   const orders = new Map<string, readonly number[]>();
   const orderOf = (node: JsonSpan): readonly number[] => {
     const keys = node.parts.flatMap(({ key }) => (key === undefined ? [] : [text.slice(key.start, key.end)]));
-    // Of two members of one name, however they are escaped, the last counts; numbers for keys are in the order that they name.
+    // Of two members with the same name, however escaped, the last counts. Numeric keys keep their order.
     const hasTwins = new Set(keys.map((key): unknown => JSON.parse(key))).size < keys.length;
     if (keys.length < 2 || hasTwins || keys.every((key) => /^"-?\d+"$/.test(key))) return [];
     const name = keys.join(' ');
@@ -176,7 +176,7 @@ function withOtherKeys(text: string, random: Random): string | undefined {
     orders.set(name, order);
     return order;
   };
-  // What stands between members stays in its place.
+  // The text between members stays in its place.
   const render = (node: JsonSpan): string => {
     const members = node.parts.map(
       ({ key, value }) => (key === undefined ? '' : text.slice(key.start, value.start)) + render(value),
@@ -192,16 +192,16 @@ function withOtherKeys(text: string, random: Random): string | undefined {
   return whole && withReplaced(text, [{ start: whole.start, end: whole.end, by: render(whole) }]);
 }
 
-/** An order in which at least one stands elsewhere. */
+/** An order that moves at least one item. */
 function otherOrder(length: number, random: Random): number[] {
   const order = shuffled([...Array(length).keys()], random);
   return order.every((from, place) => from === place) ? [...order.slice(1), present(order[0])] : order;
 }
 
-/** A line that says something and is not the last; a backslash at a line's end would lose its meaning. */
+/** The end of a line that is not blank and not the last. Excludes a backslash, which would lose its meaning. */
 const LINE_END = /[^\s\\](?=\r?\n)/g;
 
-/** The text with a space behind some of its lines. */
+/** The text with a space added to the end of some lines. */
 function withOtherSpace(text: string, random: Random): string {
   const ends = Array.from(text.matchAll(LINE_END), ({ index }) => index + 1);
   const certain = Math.floor(random.uniform() * ends.length);
@@ -210,10 +210,10 @@ function withOtherSpace(text: string, random: Random): string {
   return withReplaced(text, changes);
 }
 
-/** As many digits of a hash as git shows. */
+/** The number of hash digits that git shows. */
 const SHORTEST_HASH = 7;
 
-/** The text with runtime tokens that stand nowhere in action or history replaced, the same token always by the same. */
+/** The text with every runtime token replaced that occurs nowhere in action or history; the same token always gets the same replacement. */
 function withOtherRuntime({ text, runtime, determined, told }: ReturnType<typeof tokensOf>, random: Random): string {
   const seen = seenIn(told);
   const said = ({ start, end }: Span) => text.slice(start, end);
@@ -223,13 +223,13 @@ function withOtherRuntime({ text, runtime, determined, told }: ReturnType<typeof
   const made = new Map<string, string>();
   for (const place of open) {
     const token = said(place);
-    // A short hash is the beginning of a long one, and has to stay so: both are made from one stream.
+    // A short hash is the beginning of a long one and has to stay so: both are made from one stream.
     const name = place.kind === 'hash' ? token.slice(0, SHORTEST_HASH) : token;
     const own = randomOf(createHash('sha256').update(`${salt} ${name}`).digest().readInt32LE());
     made.set(token, ANOTHER[place.kind]?.(token, own) ?? token);
   }
   const taken = [...runtime, ...determined];
-  // The same words once more without their pattern, such as a process id in a table.
+  // The same words elsewhere without their pattern, such as a process id in a table.
   const again = Array.from(text.matchAll(/(?<![\w.])[0-9a-z]{3,}(?![\w.])/g), ({ index: start, 0: run }) => {
     return { start, end: start + run.length };
   }).filter((place) => made.has(said(place)) && !taken.some((other) => areAtOnePlace(place, other)));
@@ -241,16 +241,19 @@ function areAtOnePlace(one: Span, other: Span): boolean {
   return one.start < other.end && other.start < one.end;
 }
 
-/** Another token of the kind and pattern. A date may be what was asked for, and a size mostly follows from what was written: both stay. */
+/**
+ * Another token of the same kind and pattern. Dates and sizes stay: a date may have been asked for, and a size usually follows from what
+ * was written.
+ */
 const ANOTHER: Readonly<Partial<Record<RuntimeToken['kind'], (token: string, random: Random) => string>>> = {
   process: otherDigits,
-  // Whole ones may have been asked for.
+  // Whole seconds may have been asked for.
   duration: (token, random) => token.replace(/\.(\d+)/, (part) => otherDigits(part, random)),
   hash: (token, random) => {
     const head = /^sha\d+[-:=]/.exec(token)?.[0] ?? '';
     return head + alike(token.slice(head.length), random);
   },
-  // The version and the variant stay, so that it is still a uuid of its kind.
+  // The version and the variant stay, so that it remains a uuid of its kind.
   uuid: (token, random) =>
     token.replace(/[0-9a-f]/gi, (digit, place: number) =>
       place === 14 || place === 19 ? digit : alike(digit, random),
@@ -263,7 +266,7 @@ const ANOTHER: Readonly<Partial<Record<RuntimeToken['kind'], (token: string, ran
     ),
 };
 
-/** What was told, by what can be recognised again: whole tokens, runs of letters and digits, and the first digits of hashes. */
+/** What was seen before, in recognisable form: whole tokens, runs of letters and digits, and the first digits of hashes. */
 function seenIn(told: readonly string[]): { has(kind: RuntimeToken['kind'], token: string): boolean; times: string[] } {
   const runs = new Set<string>();
   const beginnings = new Set<string>();
@@ -291,7 +294,7 @@ function seenIn(told: readonly string[]): { has(kind: RuntimeToken['kind'], toke
 /** A word or a number. */
 const RUN = /[0-9A-Za-z]+(?:\.\d+)?/g;
 
-/** Each digit another digit, each letter another letter of its case; of lower case no further than f where all are hexadecimal. */
+/** Replaces each digit by a digit and each letter by a letter of the same case, up to f if all are hexadecimal. */
 function alike(text: string, random: Random): string {
   const letters = /^[0-9a-fA-F-]*$/.test(text) ? 6 : 26;
   const letter = (first: number) => String.fromCharCode(first + Math.floor(random.uniform() * letters));
@@ -302,14 +305,17 @@ function alike(text: string, random: Random): string {
 }
 
 const DAY = 86_400;
-/** Times move by less than this, so that what else says how late it is still holds. */
+/** Times move by less than this, so that other statements about the time of day remain true. */
 const MOST_SECONDS = 600;
 
-/** The times that move, by their places, as they are then written: all later by the same, none past one that was told, nor past midnight. */
+/**
+ * The times that move, by place, as rewritten: all move forward by the same amount, none past a time that was seen before, nor past
+ * midnight.
+ */
 function movedTimes(text: string, open: readonly RuntimeToken[], told: readonly string[], random: Random) {
   const moving = open.flatMap(({ kind, start, end }) => {
     const seconds = kind === 'time' ? secondsOf(text.slice(start, end)) : undefined;
-    // Halves of days stay.
+    // Times with AM or PM stay.
     const isHalf = /^ ?[AaPp]\.?[Mm]\b/.test(text.slice(end, end + 5));
     return seconds === undefined || isHalf ? [] : [{ start, end, seconds }];
   });
@@ -323,13 +329,13 @@ function movedTimes(text: string, open: readonly RuntimeToken[], told: readonly 
   );
 }
 
-/** Undefined for a time without seconds: it may be an appointment. */
+/** Undefined for a time without seconds, which may be an appointment. */
 function secondsOf(token: string): number | undefined {
   const [, hour, minute, second] = /^(\d{1,2}):(\d\d):(\d\d)(?:[.,]\d+)?$/.exec(token) ?? [];
   return hour === undefined ? undefined : Number(hour) * 3600 + Number(minute) * 60 + Number(second);
 }
 
-/** The time in the token's pattern with as many digits, save an hour that gains one. */
+/** The time in the token's pattern with the same number of digits, unless the hour gains one. */
 function later(token: string, seconds: number): string {
   const parts = [seconds / 3600, (seconds / 60) % 60, seconds % 60];
   return token.replace(/\d+:\d+:\d+/, (clock) =>

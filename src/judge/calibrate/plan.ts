@@ -1,5 +1,5 @@
-// Which rows a calibration takes, and what it asks about each: as many trajectories as the calls allow, every domain alike; and the same in
-// words, before it is asked. Its predictions are made whenever they are needed and never kept.
+// Which rows a calibration takes, and what it asks about each: as many trajectories as the calls allow, equally from every domain; and a
+// summary line to show before asking. Predictions are made when needed and never stored.
 
 import { createHash } from 'node:crypto';
 import { donorsOf } from '../../benchmark/baselines.js';
@@ -18,24 +18,24 @@ import { variantOf } from './variants.js';
 export interface CalibrationJob extends StageJob {
   readonly row: RowRef;
   readonly variant: string;
-  /** Which judgement of this prediction it is, from 0. */
+  /** The index of this judgement of the prediction, from 0. */
   readonly index: number;
-  /** A hash of the prediction: a record of another text counts as not there. */
+  /** A hash of the prediction: a record of a different text counts as missing. */
   readonly stamp: string;
 }
 
 /**
- * What a plan is made by: the seed, the variants by name, judgements at most of those that take a call, how often the variants are judged
- * that show the judge's noise, and the trajectories of a domain at most.
+ * The inputs of a plan: the seed, the variants by name, the maximum number of judgements that take a call, how often to judge the variants
+ * that show the judge's noise, and the maximum number of trajectories per domain.
  */
 type PlanChoice = Readonly<Record<'seed' | 'maxCalls' | 'judgeRepeats' | 'trajectories', number>> & {
   readonly variants: readonly string[];
 };
 
 /**
- * The judgements in the order of asking: those of a row follow one another, then come the trajectory's next rows, so that prefix caches
- * hit. Rows are taken in rounds, one of each domain at a time: every trajectory gives a row before any gives a second one.
- * @throws UserError (2) where not even one row can be judged by so few calls
+ * The judgements in the order of asking: those of a row are adjacent, followed by the trajectory's next rows, so that prefix caches hit.
+ * Rows are taken in rounds, one per domain at a time: every trajectory gives one row before any gives a second.
+ * @throws UserError (2) if the calls do not suffice for even one row
  */
 export async function planOf(
   rows: readonly RowRef[],
@@ -59,7 +59,7 @@ export async function planOf(
       if (calls > maxCalls && taken.length > 0) return inOrder(rows, taken);
       if (calls > maxCalls) {
         throw new UserError(
-          `--max-calls ${maxCalls} is too few: the first row alone takes ${calls}; allow more, or have less judged with --damages, --canaries and --judge-repeats`,
+          `--max-calls ${maxCalls} is too few: the first row already takes ${calls}; allow more, or judge less with --damages, --canaries and --judge-repeats`,
         );
       }
       taken.push(jobs);
@@ -73,7 +73,7 @@ export function takesCall({ variant }: CalibrationJob): boolean {
   return variant !== 'empty';
 }
 
-/** The judgements of a domain's rows, row after row in the order in which they are taken. */
+/** The judgements of a domain's rows, row by row in the order in which they are taken. */
 async function* inTurn(members: readonly RowRef[], predictions: MadePredictions, choice: PlanChoice) {
   const ranked = <T>(items: readonly T[], nameOf: (item: T) => string) =>
     inHashOrder(items, (item) => `calibrate ${choice.seed} ${nameOf(item)}`);
@@ -106,7 +106,7 @@ async function jobsOf(row: RowRef, predictions: MadePredictions, { variants, jud
   return jobs;
 }
 
-/** Domain by domain in the order of the data, since a domain's rows share the judge's prompt; within it trajectory by trajectory. */
+/** Domain by domain in the order of the data, since a domain's rows share the judge's prompt; within a domain, trajectory by trajectory. */
 function inOrder(rows: readonly RowRef[], taken: readonly CalibrationJob[][]): CalibrationJob[] {
   const domains = [...new Set(rows.map(({ domain }) => domain))];
   return inOrderOf(taken.flat(), ({ row }) => [
@@ -117,7 +117,7 @@ function inOrder(rows: readonly RowRef[], taken: readonly CalibrationJob[][]): C
   ]);
 }
 
-/** What is judged. */
+/** A summary of what is judged. */
 export function planLine(jobs: readonly CalibrationJob[]): string {
   const count = (of: (job: CalibrationJob) => unknown) => new Set(jobs.map(of)).size;
   const [rows, trajectories, variants] = [
@@ -130,7 +130,7 @@ export function planLine(jobs: readonly CalibrationJob[]): string {
 
 export type MadePredictions = ReturnType<typeof openMadePredictions>;
 
-/** Variants of a row follow one another: what was read last is held, and with it what was found of its tokens. */
+/** Variants of a row follow one another, so the rows read last are kept, along with their tokens. */
 const ROWS_HELD = 16;
 
 /** The same seed gives the same predictions of the same rows, whatever else is chosen. */
@@ -140,7 +140,7 @@ export function openMadePredictions(dataset: Dataset, seed: number) {
   const samplesOf = (row: RowRef) => {
     const donor = donors(row);
     const samples = held.get(row) ?? Promise.all([dataset.readSample(row), donor && dataset.readSample(donor)]);
-    // The row used last stands last.
+    // The most recently used row is last.
     held.delete(row);
     held.set(row, samples);
     const [oldest] = held.keys();
@@ -148,7 +148,7 @@ export function openMadePredictions(dataset: Dataset, seed: number) {
     return samples;
   };
   return {
-    /** What a world model would have replied, and to which row; undefined where the row has nothing that the variant could be made of. */
+    /** What a world model would have replied, and to which row; undefined if the row has nothing to make the variant from. */
     async make(row: RowRef, variant: string): Promise<{ sample: Sample; gen: string } | undefined> {
       const [read, donor] = await samplesOf(row);
       const sample = present(read);

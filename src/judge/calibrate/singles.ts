@@ -1,4 +1,4 @@
-// Single damages: each takes away one thing that a judge should see, and leaves the rest as it is.
+// Single corruptions: each removes one thing that a judge should see, and leaves the rest unchanged.
 
 import { inspect } from 'node:util';
 import { countBy } from '../../core/groups.js';
@@ -14,10 +14,10 @@ export const SINGLES = {
   'lost-fence': single('a fence, a frame or a closing bracket lost', withoutFence),
   'renamed-keys': single('keys or labels renamed, their values kept', renamedKeys),
   'contrary-path': single('a path changed so that it contradicts the history', contraryPath),
-  'foreign-tool': single('the same said as another tool would', foreignTool),
+  'foreign-tool': single('the same content as another tool would print it', foreignTool),
   truncated: {
     family: 'single',
-    help: 'cut off after three fifths, in the midst of a line',
+    help: 'cut off after three fifths, in the middle of a line',
     make: ({ sample }) => changed(sample, cut)?.replace(new RegExp(`\\n</${PREDICTION_TAG}>$`), ''),
   },
   'extra-prose': single('explanations around the observation', explained),
@@ -28,11 +28,11 @@ function single(help: string, damage: (text: string, subject: Subject) => string
   return { family: 'single', help, make } as const;
 }
 
-/** What frames a text: the line of a code fence or of a drawn border, or the end of an element. */
+/** The frame of a text: the line of a code fence or of a drawn border, or the end of an element. */
 const FRAME =
   /^[ \t]*(?:(?:```|~~~).*|[-=_~─━═]{4,}|\+(?:[-=]+\+)+|[┌└╔╚├╠][─═┬┴┼┤┐┘╦╩╬╣╗╝]+)[ \t]*(?:\n|$(?!\n))|<\/[\w-]+>[ \t]*$/gm;
 
-/** Without the bracket that closes JSON, else without the last frame. */
+/** Without the closing bracket of JSON, or else without the last frame. */
 function withoutFence(text: string): string | undefined {
   if (isJson(text)) return text.trimEnd().slice(0, -1).trimEnd();
   const last = Array.from(text.matchAll(FRAME)).at(-1);
@@ -41,7 +41,7 @@ function withoutFence(text: string): string | undefined {
 
 const SHORTEST_CUT = 20;
 
-/** The cut goes through the first word behind three fifths. */
+/** Cuts through the first word after three fifths of the text. */
 function cut(text: string): string | undefined {
   if (text.trim().length < SHORTEST_CUT) return undefined;
   const middle = Math.round(text.length * 0.6);
@@ -57,7 +57,7 @@ function explained(text: string): string {
   return `${before}\n\n${text.trimEnd()}\n\n${behind}`;
 }
 
-/** Undefined where the observation names nothing. */
+/** Undefined if the observation has no names. */
 function renamedKeys(text: string, { sample }: Subject): string {
   if (isJson(text)) return text.replace(/(?<=")(?:[^"\\]|\\.)*(?="\s*:)/g, otherName);
   const end = text.search(/\n|$/);
@@ -68,9 +68,9 @@ function renamedKeys(text: string, { sample }: Subject): string {
   return text.replace(LABEL, (label) => ((counts[label] ?? 0) > 1 ? otherName(label) : label));
 }
 
-/** Of a table whose cells are parted by tabs. */
+/** The head of a table whose cells are separated by tabs. */
 const TABLE_HEAD = /^[a-z][^\t]*(?:\t[a-z][^\t]*){2,}$/i;
-/** A label at the start of a line, and the name in `name=value` where an element or a numbered line of a tree has it. */
+/** A label at the start of a line, and the name in `name=value` in an element or in a numbered line of a tree. */
 const LABEL =
   /^(?!\w*(?:Error|Exception)\b)\p{Lu}\p{Ll}[\p{L} ]{0,30}(?=: \S|:$)|(?<=^\s*(?:<\w|\[\d+\]).*[\s,])[a-z][\w-]*(?==["'\w[(])/gmu;
 
@@ -86,14 +86,14 @@ function otherName(key: string): string {
   return SYNONYMS[key.toLowerCase()] ?? `${key}_value`;
 }
 
-/** Addresses, absolute paths and such of two parts or more, and names of files with a known ending. */
+/** URLs, absolute paths and paths of two parts or more, and names of files with a known extension. */
 const PATH =
   /https?:\/\/[\w.-]+(?:\/[\w.@%+~-]+)+|(?<![\w/.<])(?!(?:HTTP|application|text|image|audio|video|multipart)\/)(?:~|\.{0,2}[\w@][\w.@+-]*|\.{1,2})?(?:\/\.?[\w@][\w.@+-]*)+|(?<![\w/.-])[\w-]+\.(?:py|js|ts|tsx|json|txt|md|html?|css|csv|toml|ya?ml|sh|c|h|cpp|go|rs|java|rb|log|xml|sql|ini|cfg|conf|png|jpe?g|pdf|docx?|xlsx?|pptx?|zip|gz|tar)(?![\w/-]|\.\w)/g;
 
-/** Parts of paths that are hardly ever there; one that the texts know is not taken. */
+/** Path components that rarely exist; one that occurs in the texts is not used. */
 const OTHER_PARTS = ['backup', 'old', 'legacy', 'staging', 'archive2', 'copy', 'tmp_store', 'mirror'];
 
-/** Every mention of one path is put into another folder, so that the observation still agrees with itself. */
+/** Moves every mention of one path to another folder, so that the observation stays consistent with itself. */
 function contraryPath(text: string, { sample, random }: Subject): string | undefined {
   const told = [...textsOf(earlierTurns(sample)), actionOf(sample)];
   const known = new Set(told.flatMap(pathsIn));
@@ -105,30 +105,30 @@ function contraryPath(text: string, { sample, random }: Subject): string | undef
   return text.replace(PATH, (found) => (trimmed(found) === path ? other + found.slice(path.length) : found));
 }
 
-/** A full stop behind a path ends a sentence. */
+/** A full stop after a path ends a sentence. */
 function trimmed(path: string): string {
   return path.replace(/\.+$/, '');
 }
 
-/** The paths in a text; parts without a letter, as in 3/4, make none. */
+/** The paths in a text; parts without a letter, as in 3/4, are not paths. */
 function pathsIn(text: string): string[] {
   return (text.match(PATH) ?? []).map(trimmed).filter((path) => /\p{L}/u.test(path));
 }
 
-/** JSON as a console of JavaScript prints it, and all else in an envelope of JSON. */
+/** JSON as a JavaScript console prints it, and anything else in a JSON envelope. */
 function foreignTool(text: string): string {
   return isJson(text)
     ? inspect(JSON.parse(text), { depth: Infinity, maxArrayLength: Infinity, maxStringLength: Infinity })
     : JSON.stringify({ stdout: text, stderr: '', returncode: 0 }, null, 2);
 }
 
-/** Undefined where the observation shows no error of this turn. */
+/** Undefined if the observation shows no error of this turn. */
 function successOf(text: string, { sample }: Subject): string | undefined {
   const turned = turnedToSuccess(text, sample);
   return turned.trim() === '' ? undefined : turned;
 }
 
-/** What these show is a page or a screen: an error that stands there is what it is about. */
+/** These show a page or a screen: an error there belongs to its content. */
 const PAGES: ReadonlySet<string> = new Set(['search', 'web', 'android', 'os']);
 
 function turnedToSuccess(text: string, sample: Sample): string {
@@ -138,7 +138,7 @@ function turnedToSuccess(text: string, sample: Sample): string {
     return `${call.name} completed successfully.`;
   }
   if (PAGES.has(sample.domain)) return text;
-  // What stood there before is no error of this turn.
+  // Lines that were already there before are not errors of this turn.
   const before = new Set(earlierTurns(sample).at(-1)?.response.split('\n'));
   return rewritten(text, BLOCKS)
     .split('\n')
@@ -149,7 +149,7 @@ function turnedToSuccess(text: string, sample: Sample): string {
     .join('\n');
 }
 
-/** What stands in a text, and what takes its place. */
+/** What a text contains, and its replacement. */
 type Step = readonly [pattern: RegExp, by: string];
 
 function rewritten(text: string, steps: readonly Step[]): string {
@@ -158,7 +158,7 @@ function rewritten(text: string, steps: readonly Step[]): string {
 
 const SUCCESS = '"Completed successfully."';
 
-/** Members that tell of an error, and what they are after a success. */
+/** Members that report an error, and their values after a success. */
 const JSON_ERRORS: readonly Step[] = [
   [/(:\s*)"(?:(?:\w*Error|Exception|Failed|Failure|fatal)\b[: ]|Traceback \()(?:[^"\\]|\\.)*"/gi, `$1${SUCCESS}`],
   [/"error"(\s*:\s*)"(?:[^"\\]|\\.)*"/gi, `"message"$1${SUCCESS}`],
@@ -169,12 +169,12 @@ const JSON_ERRORS: readonly Step[] = [
   [/("(?:exit_?(?:code|status)|return_?code)"\s*:\s*)(?:-?[1-9]\d*)/gi, '$10'],
 ];
 
-/** A tool's short message of an error. */
+/** A tool's short error message. */
 const MESSAGE_LENGTH = 400;
 const ERROR_MESSAGE =
   /^\s*(?:<?error\b|failed\b|failure\b|exception\b|fatal\b)|\b(?:not found|does not exist|no such|already exists|not allowed|permission denied|is invalid|unable to|could not be|cannot be)\b/i;
 
-/** A traceback of Python, and a failure in the report of its unittest, up to the next or to the summary. */
+/** A Python traceback, and a failure in a unittest report up to the next one or to the summary. */
 const BLOCKS: readonly Step[] = [
   [/^Traceback \(most recent call last\):\n(?:[ \t].*\n)*.*\n?/gm, ''],
   [/^(?:FAIL|ERROR): \w+ \([\s\S]*?(?=^={20,}$|^Ran \d+ test|^[\w.-]+@[\w.-]+:)/gm, ''],
@@ -183,7 +183,7 @@ const BLOCKS: readonly Step[] = [
 const REASONS =
   "no such file|not found|cannot |can't |could not |permission denied|not specified|unbound variable|syntax error|failed|failure|refused|invalid|unknown|unrecognized|is a directory|not a directory|already exists|timed out|No module named";
 
-/** A program's complaint, an exception, a compiler's error, a test's failure, and the border around reports that are left out. */
+/** A program's complaint, an exception, a compiler's error, a test's failure, and the border around removed reports. */
 const ERROR_LINES: readonly RegExp[] = [
   new RegExp(`^(?:[\\w./+-]+: )+.*(?:${REASONS})`, 'i'),
   /^(?:fatal|error|hint|npm error|npm ERR!|E|ERROR)(?:: |:$| |$)/,

@@ -1,4 +1,4 @@
-// What a true observation is made of: what action and history determine, what only a run can know, and what is merely plausible.
+// The parts of a true observation: what action and history determine, what only a run can know, and what is merely plausible.
 
 import { type SpecificToken, specificTokens, tokensOfValue } from '../../benchmark/specific-tokens.js';
 import { isContainer, parseJson } from '../../core/json.js';
@@ -8,34 +8,33 @@ import type { Sample } from '../../core/types.js';
 import { inOrder, type Span, type Unit, unitsOf } from './units.js';
 import { observationOf } from './variant.js';
 
-/** Kinds of what can be wrong. */
+/** The kinds of content that can be wrong. */
 export type TokenKind = 'number' | 'path' | 'name' | 'state' | 'line';
 
 export interface DeterminedToken extends Span {
   readonly kind: TokenKind;
   /**
-   * How it is told that it is determined. `action-line`: the same line stands in the action, or the same key with the same value.
-   * `action-token`: the token stands in the action. `history-line`: the same line follows the same line, the last time that the history
-   * has it. `history-label`: the same words stand before it in its line, the last time that the history has them. `prompt`: the last
-   * observation ended with it.
+   * Why it counts as determined. `action-line`: the same line is in the action, or the same key with the same value. `action-token`: the
+   * token is in the action. `history-line`: the same line follows the same line in their last occurrence in the history. `history-label`:
+   * the same words precede it in its line in their last occurrence in the history. `prompt`: the last observation ended with it.
    */
   readonly ground: 'action-line' | 'action-token' | 'history-line' | 'history-label' | 'prompt';
 }
 
-/** Anything of an observation that can be wrong while its format stays: a specific token, or a plain word or number. */
+/** Anything in an observation that can be wrong while its format stays: a specific token, or a plain word or number. */
 export interface ContentToken extends Span {
   readonly kind: TokenKind;
-  /** How sure it is that another one would be wrong: a plain one (0), a specific one (1), a state or what is determined (2). */
+  /** How sure it is that a different token would be wrong: plain (0), specific (1), a state or determined (2). */
   readonly certainty: number;
 }
 
-/** What a row's truth is made of. Tokens are in their order; none overlaps another, nor a runtime token. */
+/** The parts of a row's truth. Tokens are in order; none overlaps another, or a runtime token. */
 type TruthTokens = ReturnType<typeof read>;
 
-/** Rows are asked for variant by variant: what was found of one is kept as long as the row itself. */
+/** Rows are asked about variant by variant: the result for a row is kept as long as the row itself. */
 const FOUND = new WeakMap<Sample, TruthTokens>();
 
-/** Time grows with the row's length alone. */
+/** Time grows only with the row's length. */
 export function tokensOf(sample: Sample): TruthTokens {
   const found = FOUND.get(sample) ?? read(sample);
   FOUND.set(sample, found);
@@ -50,12 +49,12 @@ function read(sample: Sample) {
   const units = unitsOf(text).map((unit) => ({ ...unit, tokens: tokensIn(text, unit) }));
   const determined = withoutOverlaps(inOrder(determinedIn(text, units, earlier, action)), runtime);
   const content = withoutOverlaps(contentIn(text, units, determined), runtime);
-  /** Everything that the row says, the truth left out. */
+  /** Everything the row says except the truth. */
   const told: readonly string[] = [sample.systemPrompt, action, ...textsOf(earlier)];
   return { text, determined, runtime, content, told };
 }
 
-/** The tokens that overlap none before them, and no runtime token. */
+/** The tokens that overlap neither an earlier one nor a runtime token. */
 function withoutOverlaps<T extends Span>(tokens: readonly T[], runtime: readonly Span[]): T[] {
   const kept: T[] = [];
   let next = 0;
@@ -70,10 +69,10 @@ function withoutOverlaps<T extends Span>(tokens: readonly T[], runtime: readonly
 const MONTH = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}';
 const CLOCK = String.raw`(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?:[.,]\d{1,9})?`;
 
-/** The first group, where there is one, is the token; a pattern further up takes a place before one further down. */
+/** The first group, if any, is the token; an earlier pattern takes precedence over a later one. */
 const RUNTIME = [
   ['uuid', /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi],
-  // A temporary name has a part that nobody chose: after tmp, or behind a dot or a dash with a digit or a capital letter in it.
+  // A temporary name has a random part: after tmp, or after a dot or a dash if it contains a digit or a capital letter.
   [
     'temporary',
     /\/(?:tmp|var\/tmp|var\/folders)\/(?:[\w.-]{1,99}\/){0,9}(?:tmp\w{4,99}|[\w-]{0,50}[.-](?=[a-z]{0,50}[0-9A-Z])\w{5,50}|pytest-of-\w{1,50}\/pytest-\d{1,9})(?:\/[\w.-]{1,99}){0,9}/g,
@@ -102,7 +101,7 @@ const RUNTIME = [
   ['process', /\b(?:pid|process(?: id)?|PID)["']?[:= #]{1,3}["']?(\d{2,7})\b/g],
   ['process', /^\[\d+\] (\d{3,7})$/gm],
   ['session', /(?:session|request|trace|correlation|transaction)[-_ ]?id["']?[:=]\s*["']?([\w-]{6,})/gi],
-  // A hash is hexadecimal with digits and letters; so long a number is none.
+  // A hash is hexadecimal with digits and letters; a number of that length is not a hash.
   ['hash', /(?<![\w-])(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,128}(?![\w-])/g],
   ['hash', /^index ([0-9a-f]{7,40})\.\./gm],
   ['hash', /^index [0-9a-f]{7,40}\.\.([0-9a-f]{7,40})/gm],
@@ -114,10 +113,10 @@ const RUNTIME = [
 ] as const satisfies readonly (readonly [string, RegExp])[];
 type RuntimeKind = (typeof RUNTIME)[number][0];
 
-/** What only a run can know, told by its pattern alone. */
+/** What only a run can know, recognised by its pattern alone. */
 export type RuntimeToken = Span & { readonly kind: RuntimeKind };
 
-/** The runtime tokens of a text in their order; of two that overlap, the one whose pattern comes earlier in the list. */
+/** The runtime tokens of a text in order; if two overlap, the one whose pattern comes first in the list. */
 export function runtimeTokens(text: string): RuntimeToken[] {
   const found = RUNTIME.flatMap(([kind, pattern], rank) =>
     Array.from(text.matchAll(pattern), ({ index, 0: whole, 1: token = whole }) => {
@@ -190,29 +189,29 @@ function determinedIn(text: string, units: readonly ReadUnit[], earlier: readonl
         return own === undefined ? [] : [{ ...token, ground: own }];
       });
     }
-    // A line without a specific token can be dropped; of JSON, a number under the key of the action can be another.
+    // A line without a specific token can be dropped; in JSON, a number under a key of the action can be changed.
     if (unit.kind === 'line') return TWO_WORDS.test(unit.words) ? [{ kind: 'line', ground, ...unit.whole }] : [];
     const isNumber = ground === 'action-line' && /^-?\d+(?:\.\d+)?$/.test(text.slice(start, end));
     return isNumber ? [{ kind: 'number', ground, start, end }] : [];
   });
 }
 
-/** A line of one word is mostly form: what holds other lines together. */
+/** A line of one word is mostly form that holds other lines together. */
 const TWO_WORDS = /[\p{L}\p{N}][^\p{L}\p{N}]+[\p{L}\p{N}]/u;
 
-/** A value under such a key says of what kind the rest is: with another, the format is another. */
+/** The value of such a key states the type of the rest: changing it would change the format. */
 const FORMAL_LABELS: ReadonlySet<string> = new Set(['"type": ', '"jsonrpc": ', '"object": ']);
-/** Behind a key of JSON that stands in a string of JSON. */
+/** Follows a JSON key inside a JSON string. */
 const KEY_END = /^\\?"\s*:/;
 
-/** The specific tokens of each unit, or its plain ones; both together where the text has fewer than two otherwise. */
+/** The specific tokens of each unit, or else its plain ones; both if the text has fewer than two otherwise. */
 function contentIn(text: string, units: readonly ReadUnit[], determined: readonly DeterminedToken[]): ContentToken[] {
   const grounds = new Set(determined.map(({ start }) => start));
   const open = units.filter(({ label }) => !FORMAL_LABELS.has(label));
   const contentOf = (unit: ReadUnit, isAll: boolean): ContentToken[] => {
     const specific = unit.tokens.filter(({ end }) => !KEY_END.test(text.slice(end, end + 10)));
     const content = specific
-      // That something stands a little elsewhere is hardly a fault.
+      // A slightly different position is hardly an error.
       .filter(({ kind, start, end }) => kind !== 'number' || !isCoordinate(text, start, end))
       .map((token) => ({ ...token, certainty: token.kind === 'state' || grounds.has(token.start) ? 2 : 1 }));
     if (specific.length > 0 && !isAll) return content;
@@ -222,13 +221,13 @@ function contentIn(text: string, units: readonly ReadUnit[], determined: readonl
   return usual.length >= 2 ? usual : open.flatMap((unit) => contentOf(unit, true));
 }
 
-/** Numbers that count or measure something: not those of versions, paths and the like. */
+/** Numbers that count or measure something, excluding those in versions, paths and the like. */
 const NUMBER = String.raw`(?<![\p{L}\p{N}_.,:/\-#@([])\d{1,9}(?:\.\d+)?(?![\p{L}\p{N}_:/\-)\]]|[.,]\d)`;
-/** Neither a letter behind a backslash nor a label, a key or a head begins a word. */
+/** A letter after a backslash does not begin a word, and labels, keys and heads are not words. */
 const WORD = String.raw`(?<![\p{L}\p{N}_\\])\p{L}[\p{L}\p{N}_]{3,}(?![\p{L}\p{N}_]|\\?["']?\s*[:=]|\t)`;
 const PLAIN = new RegExp(`(${NUMBER})|${WORD}`, 'gu');
 
-/** Words and numbers of a unit that has no specific token. An element that says nothing is form, and so is JSON but for what is a string. */
+/** Words and numbers of a unit without specific tokens. An element without content is form, and so is JSON apart from its strings. */
 function plainTokens(text: string, { kind, start, end, whole }: Unit): Pick<ContentToken, 'kind' | 'start' | 'end'>[] {
   const said = text.slice(start, end);
   const isValue = kind === 'leaf' && text.charAt(whole.start) !== '"';
@@ -242,45 +241,45 @@ function plainTokens(text: string, { kind, start, end, whole }: Unit): Pick<Cont
     }));
 }
 
-/** What stands before a unit: the unit before it, and the two before it. */
+/** What precedes a unit: the previous unit, and the previous two. */
 type Context = { readonly near: string; readonly far: string };
 
 /** Before the first unit of an observation, and of any other text. */
 const FIRST: Context = { near: '^', far: '^' };
 const NOWHERE: Context = { near: '', far: '' };
-/** A line of less than this says nothing of what follows it. */
+/** A line shorter than this says nothing about what follows it. */
 const SAYS_SOMETHING = /\w.*\w.*\w.*\w/;
-/** What is left out of an excerpt depends on what was asked, and so does what is left. */
+/** What is left out of an excerpt depends on what was asked, and so does what remains. */
 const EXCERPT = /(?:^|\s)(?:\.\.\.|…)(?=\s|$)/;
 const LONGEST_LABEL = 120;
 const PROMPT = /^\S*(?:[@:~/]|>>>).{0,80}[$#>%]$/;
 const ACTION = '**Action:**';
 const FENCE = /^```\w*\n([\s\S]*?)\n?```/gm;
 
-/** What stands before the unit after this one. A unit that says little counts together with the one before. */
+/** The context of the unit after this one. A unit with little content is combined with the one before. */
 function contextAfter({ near }: Context, { words }: Unit): Context {
   const before = near.slice(-LONGEST_LABEL);
   const both = `${before}\n${words}`;
   return { near: SAYS_SOMETHING.test(words) ? words : both, far: both };
 }
 
-/** The words before a token in its unit; undefined where they are too many, or fewer than two: many a line starts with the same one. */
+/** The words before a token in its unit; undefined if they are too many, or fewer than two, since many lines start with the same word. */
 function labelOf(text: string, unit: Unit, { kind, start }: SpecificToken): string | undefined {
   if (start - unit.start > LONGEST_LABEL || EXCERPT.test(unit.words)) return undefined;
   const label = unit.label + text.slice(unit.start, start);
-  // A key is two words, but what has a name may well have another one the next time.
+  // A key counts as two words, but a named thing may well have another name the next time.
   const isKey = unit.label !== '' && kind !== 'name';
   return isKey || /[A-Za-z]{2}.*?[^A-Za-z].*?[A-Za-z]{2}/.test(label) ? label : undefined;
 }
 
-/** The specific tokens of a unit, placed in the text. Of numbers that say where something is, the first stands for all. */
+/** The specific tokens of a unit, with their places in the text. Of the numbers in a position, the first stands for all. */
 function tokensIn(text: string, unit: Unit): SpecificToken[] {
   const words = text.slice(unit.start, unit.end);
   const tokens = unit.kind === 'leaf' && unit.label !== '' ? tokensOfValue(words) : specificTokens(words);
   let places = 0;
   return tokens
     .filter(({ kind, start, end }) => {
-      // Names of elements and of their attributes are the form of an observation, not what it says.
+      // Names of elements and of their attributes are an observation's form, not its content.
       if (words.charAt(end) === '=' || (start === 0 && /^(?:\t| ['"])/.test(words.slice(end, end + 2)))) return false;
       return kind !== 'number' || !isCoordinate(words, start, end) || ++places === 1;
     })
@@ -289,7 +288,7 @@ function tokensIn(text: string, unit: Unit): SpecificToken[] {
 
 const UNDECIDED = Symbol('of two in one turn, neither is known');
 
-/** What stood behind something the last time. */
+/** Remembers what followed something the last time. */
 function latest() {
   const entries = new Map<string, { readonly turn: number; readonly value: string | typeof UNDECIDED }>();
   return {
@@ -302,7 +301,7 @@ function latest() {
   };
 }
 
-/** What stands in fences, each by itself, and the rest. */
+/** The content of each fence, and the rest. */
 function partsOf(prompt: string): string[] {
   return [prompt.replace(FENCE, ''), ...Array.from(prompt.matchAll(FENCE), (match) => match[1] ?? '')];
 }
@@ -337,12 +336,12 @@ function askedIn(action: string): { readonly words: Set<string>; readonly tokens
   return { words, tokens };
 }
 
-/** A number in a list of numbers says where something is, and may say so of anything. */
+/** A number in a list of numbers gives a position, and can describe anything. */
 function isCoordinate(text: string, start: number, end: number): boolean {
   return /\d\s?,\s?$/.test(text.slice(Math.max(0, start - 4), start)) || /^\s?,\s?-?\d/.test(text.slice(end, end + 4));
 }
 
-/** The values of an action in JSON, the tool's name left out: strings, and numbers that are too long for a coordinate. */
+/** The values of an action in JSON without the tool's name: strings, and numbers that are too long for a coordinate. */
 function valuesIn(text: string): string[] | undefined {
   const found: string[] = [];
   const visit = (value: unknown, depth: number): void => {

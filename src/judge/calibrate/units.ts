@@ -1,5 +1,5 @@
-// A text in units of one thought each: its lines, and where it is JSON, its leaves with their keys. Units are what is compared, and
-// what stands at a place can be changed while the rest stays byte for byte.
+// Splits a text into units of one thought each: its lines, and for JSON, its leaves with their keys. Units are what is compared, and any
+// place can be changed while the rest stays byte for byte.
 
 import { isContainer, parseJson } from '../../core/json.js';
 
@@ -9,27 +9,27 @@ export interface Span {
   readonly end: number;
 }
 
-/** A value and its parts; `key` is a member's name as it stands in the text, quotes and all. */
+/** A value and its parts; `key` is a member's name as written in the text, with its quotes. */
 export interface JsonSpan extends Span {
   readonly kind: 'object' | 'array' | 'string' | 'other';
   readonly parts: readonly { readonly key: Span | undefined; readonly value: JsonSpan }[];
 }
 
-/** Text that nests deeper is read by nobody. */
+/** More deeply nested text is not read. */
 const DEEPEST = 200;
 
-/** The object or array that a part of the text is, white space around it left out; undefined where it is none. */
+/** The object or array in a part of the text, ignoring surrounding white space; undefined if there is none. */
 export function readJson(text: string, start: number, end: number): JsonSpan | undefined {
   const from = endOf(SPACE, text, start);
   return from < end && isJson(text.slice(from, end)) ? valueAt(text, from, 0) : undefined;
 }
 
-/** Whether the whole text is an object or list of JSON. */
+/** Whether the whole text is a JSON object or array. */
 export function isJson(text: string): boolean {
   return /^\s*[{[]/.test(text) && isContainer(parseJson(text));
 }
 
-/** The text with what stands at these places replaced; none overlaps another. */
+/** The text with these places replaced; none overlaps another. */
 export function withReplaced(text: string, changes: readonly (Span & { readonly by: string })[]): string {
   let made = '';
   let at = 0;
@@ -44,7 +44,7 @@ export function inOrder<T extends Span>(places: readonly T[]): T[] {
   return [...places].sort((a, b) => a.start - b.start);
 }
 
-/** Reads a value that is known to be JSON; undefined where it nests too deep. */
+/** Reads a value that is known to be JSON; undefined if it is nested too deep. */
 function valueAt(text: string, start: number, depth: number): JsonSpan | undefined {
   const first = text.charAt(start);
   if (first === '"') return { kind: 'string', parts: [], start, end: endOf(STRING, text, start) };
@@ -68,30 +68,30 @@ const LITERAL = /[^\s,\]}]*/y;
 const COLON = /\s*:\s*/y;
 const COMMA = /\s*,?\s*/y;
 
-/** Where what the pattern matches at a place ends. */
+/** The end of the pattern's match at a place. */
 function endOf(pattern: RegExp, text: string, start: number): number {
   pattern.lastIndex = start;
   return pattern.test(text) ? pattern.lastIndex : start;
 }
 
-/** A line, or a leaf of JSON; `start` and `end` are those of what a token may stand in: a line without its number, a leaf's value. */
+/** A line, or a leaf of JSON; `start` and `end` delimit the part that may contain tokens: a line without its number, a leaf's value. */
 export interface Unit extends Span {
-  /** What stands there in one form, so that equal units have equal words: spaces and marks of listings left out. */
+  /** The content in normal form, so that equal units have equal words: without spaces and listing marks. */
   readonly words: string;
-  /** What `words` has before the part that tokens may stand in: a leaf's key. */
+  /** The part of `words` before the part that may contain tokens: a leaf's key. */
   readonly label: string;
   readonly kind: 'line' | 'leaf';
-  /** Of a line: it from its first character to the next line's, for whoever drops it. */
+  /** For a line: from its first character to the next line's, to be removed when the line is dropped. */
   readonly whole: Span;
 }
 
-/** What stands before a line in a listing: `[12] `, `12:`, `12\t`, or `3. `. */
+/** The prefix of a line in a listing: `[12] `, `12:`, `12\t`, or `3. `. */
 const LISTED = /[ \t]*(?:(?:\[\d+\][ \t]|\d+[:|\t](?!\d)|\d+\.[ \t])[ \t]*)?/y;
 const DIFF = /^@@ -\d/m;
-/** The line ends that a string in JSON or in a program has. */
+/** Escaped line ends in a string of JSON or of a program. */
 const LINE_END = /(\\r?\\n|\\n)/;
 
-/** The units of a text in their order; blank lines, and leaves that say nothing, are none. */
+/** The units of a text in order, without blank lines and empty leaves. */
 export function unitsOf(text: string): Unit[] {
   const json = readJson(text, 0, text.length);
   if (json !== undefined) return leavesOf(text, json, '');
@@ -114,7 +114,7 @@ function unitsOfLine(text: string, whole: Span, isDiff: boolean): Unit[] {
   return [{ kind: 'line', start: from, end: from + words.length, words, label: '', whole }];
 }
 
-/** Leaves under a list have the key of the list. */
+/** Leaves in a list get the key of the list. */
 function leavesOf(text: string, node: JsonSpan, key: string): Unit[] {
   if (node.kind === 'object' || node.kind === 'array') {
     return node.parts.flatMap((part) =>
@@ -127,14 +127,14 @@ function leavesOf(text: string, node: JsonSpan, key: string): Unit[] {
   return [{ kind: 'leaf', start, end, words: label + text.slice(start, end), label, whole: node }];
 }
 
-/** A string of several lines is a unit a line: what a tool returns stands in JSON like that. */
+/** A string of several lines becomes one unit per line: tools return text in JSON like that. */
 function unitsOfString(text: string, whole: JsonSpan, label: string): Unit[] {
   const raw = text.slice(whole.start + 1, whole.end - 1);
   let next = whole.start + 1;
   return raw.split(LINE_END).flatMap((line, place, lines): Unit[] => {
     const at = next;
     next += line.length;
-    // Between two lines stands what parts them.
+    // Odd items are the separators between lines.
     if (place % 2 === 1) return [];
     const said = line.trim();
     const start = at + line.indexOf(said);

@@ -1,4 +1,4 @@
-// The list of variants: predictions of known quality that a judge is calibrated with; and which of them a calibration takes.
+// The list of variants (predictions of known quality for calibrating a judge), and which of them a calibration takes.
 
 import { BASELINES } from '../../benchmark/baselines.js';
 import type { Family, VariantFacts } from '../../core/calibration.js';
@@ -20,7 +20,7 @@ export const VARIANTS = {
   ...CORRUPTIONS,
   persistence: {
     family: 'baseline',
-    help: 'the previous observation, where the truth differs from it',
+    help: 'the previous observation, if the truth differs from it',
     make: ({ sample }) => {
       const before = BASELINES.persistence(sample);
       return before === '' || before === BASELINES.oracle(sample) ? undefined : before;
@@ -33,23 +33,23 @@ export const VARIANTS = {
     make: ({ sample, donor }) =>
       otherTruth({ sample, donor }) === undefined ? undefined : BASELINES.shuffled(sample, donor),
   },
-  empty: { family: 'baseline', help: 'nothing at all', make: BASELINES.empty },
+  empty: { family: 'baseline', help: 'an empty prediction', make: BASELINES.empty },
   ...SINGLES,
   ...CANARIES,
 } satisfies Record<string, Variant>;
 
-/** What is known of each variant, in the order of asking. */
+/** The facts about each variant, in the order of asking. */
 export function variantFacts(): VariantFacts[] {
   return Object.entries<Variant>(VARIANTS).map(([name, { family, help, dose }]) => ({ name, family, help, dose }));
 }
 
-/** The variant of a name that `chosenVariants` gave. */
+/** The variant of a name that `chosenVariants` returned. */
 export function variantOf(name: string): Variant {
   const list: Readonly<Record<string, Variant>> = VARIANTS;
   return present(list[name]);
 }
 
-/** What was done to a variant, in a few words; empty for a name that is none. */
+/** A short description of how a variant is made; empty for an unknown name. */
 export function helpOf(name: string): string {
   return variantFacts().find((variant) => variant.name === name)?.help ?? '';
 }
@@ -61,9 +61,9 @@ const KINDS = {
 type Kind = keyof typeof KINDS;
 
 /**
- * The variants to judge, by name, in the order of asking. Truth and rewrites are always among them, and `shuffled`, which every canary
- * is compared with, where a canary is.
- * @param choice names as the user gave them; absent or empty for all of their kind, and `none` for no one
+ * The variants to judge, by name, in the order of asking. Truth and rewrites are always included, and `shuffled` if any canary is, since
+ * every canary is compared with it.
+ * @param choice names as given by the user; absent or empty for all of their kind, and `none` for none
  * @throws UserError (2) for a name that is unknown, or of the other kind
  */
 export function chosenVariants(choice: Readonly<Partial<Record<Kind, readonly string[] | undefined>>>): string[] {
@@ -85,6 +85,6 @@ function chosen(kind: Kind, names: readonly string[] = []): readonly string[] {
   const stranger = names.find((name) => !known.includes(name));
   if (stranger === undefined) return names;
   throw new UserError(
-    `--${kind} takes ${NONE} alone, or some of the known: ${unknownName(`name "${stranger}"`, stranger, known)}`,
+    `--${kind} takes only ${NONE}, or some of the known: ${unknownName(`name "${stranger}"`, stranger, known)}`,
   );
 }

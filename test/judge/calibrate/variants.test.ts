@@ -39,12 +39,12 @@ const CANARY_NAMES = Object.fromEntries(Object.entries(VARIANTS).filter(([, { fa
 
 describe('a name that cannot be', () => {
   it.each([
-    [{ damages: ['persistense'] }, '--damages takes none alone, or some of the known: unknown name "persistense"; did'],
+    [{ damages: ['persistense'] }, '--damages takes only none, or some of the known: unknown name "persistense"; did'],
     [{ canaries: ['fake-verdikt'] }, 'unknown name "fake-verdikt"; did you mean "fake-verdict"?'],
     [{ canaries: ['zzzzzzzz'] }, 'unknown name "zzzzzzzz"; known are closed-frame, '],
     [{ damages: ['flattery'] }, 'unknown name "flattery"; known are determined-1of8, '],
     [{ canaries: ['shuffled'] }, 'unknown name "shuffled"; known are closed-frame, '],
-    [{ damages: ['none', 'shuffled'] }, '--damages takes none alone'],
+    [{ damages: ['none', 'shuffled'] }, '--damages takes only none'],
     [{ damages: ['truth'] }, 'unknown name "truth"'],
   ])('%o is refused with what to write instead', (choice, message) => {
     expect(() => chosenVariants(choice)).toThrow(expect.objectContaining({ exitCode: EXIT.usage }));
