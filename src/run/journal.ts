@@ -40,7 +40,7 @@ export function readRecord(bytes: Uint8Array): JournalRecord | undefined {
   return line === `${members}${sealOf(members)}` ? recordIn(`${members}}`) : undefined;
 }
 
-/** The rest of a torn line may precede the record as spaces. */
+/** A torn line that consists of spaces may precede the record. */
 function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString().trimStart();
 }

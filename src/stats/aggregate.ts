@@ -1,5 +1,5 @@
-// Judged rows in, score card out: judgements averaged within predictions, these within rows; the official counting, and beside it what that
-// leaves out; and what of a variance is sampling, as repeats tell, and what more rows alone would shrink.
+// Judged rows -> score card: judgements averaged within predictions, and these within rows; the official counting, and next to it what that
+// leaves out; and how much of a variance is sampling, as repeats show, and how much only more rows would shrink.
 
 import { FIGURES, type Figure } from '../core/comparison.js';
 import { coversBenchmark, inTableOrder, isPublished } from '../core/domains.js';
@@ -20,32 +20,32 @@ import { clusteredMean, mean, meanOfEstimates, type Observation } from './cluste
 import { bounded, type Scale, withInterval } from './intervals.js';
 
 /**
- * The score card of a judged file, the official script's included.
+ * The score card of a judged file, including the official script's.
  *
- * **Scores** follow the official script: rows with `failed` exactly 0 are valid, a value of 0 (or an absent one) leaves
- * only its own mean, and a score is `(mean - 1) / 4 * 100`, unrounded. The judgements of one prediction are averaged first, each
- * of them counting as it would alone, then the repeats (predictions) of a row. `withFailures` counts failures that the model caused
- * as rating 1 throughout, and no rating outside 1 to 5 (see points.ts); failures of transport and judge stay missing.
+ * **Scores** follow the official script: rows with `failed` exactly 0 are valid, a value of 0 (or an absent one) is left out of its own
+ * mean only, and a score is `(mean - 1) / 4 * 100`, unrounded. First the judgements of one prediction are averaged, each counting as it
+ * would alone, then the repeats (predictions) of a row. `withFailures` counts failures that the model caused as rating 1 throughout, and no
+ * rating outside 1 to 5 (see points.ts); failures of transport and judge stay missing.
  *
- * **Overall** is the unweighted mean of the domains that have the figure, `macroOf` the number of domains with a total
- * (where no domain has one: with a measure). Where all seven published domains are there, it is of these alone: further domains
- * stand beside them. `overallMicro` is the mean over the rows of all domains, as the official script prints it.
+ * **Overall** is the unweighted mean of the domains that have the figure, `macroOf` the number of domains with a total (if no domain has
+ * one: with a measure). If all seven published domains are present, it covers only these; further domains are listed next to them.
+ * `overallMicro` is the mean over the rows of all domains, as the official script prints it.
  *
- * **Measures** are averaged over the rows that have them, whatever became of the judgement, and never touch the scores.
- * A row with measures, without `failed` and without a failure is what a mode without ratings writes: it counts as valid.
- * Only rows that carry `failed` can enter the scores, so a file of measures has none.
+ * **Measures** are averaged over the rows that have them, whatever the result of the judgement, and never touch the scores. A row with
+ * measures, without `failed` and without a failure is what a mode without ratings writes: it counts as valid. Only rows with `failed` can
+ * enter the scores, so a file of measures has none.
  *
- * **Counts** are of predictions, not of judgements: one of which any judgement is valid (or covered) is valid (or covered), and of
- * several failures the model's own is named. `chosen` gives the rows (times repeats) that the run chose by domain; a domain it
- * lacks, or of which the file holds more, counts those in the file, so coverage never exceeds 1. What was chosen but is not in the
- * file is `not-judged`; what is not valid and says nothing of why is `unstated`; what is valid with no rating, or with one that
- * cannot be, is `not-rated` and not covered, so that nobody gains by rows without a rating. A domain that was chosen but has no row is
- * listed with a coverage of 0. With nothing chosen at all the card's coverage is 0.
+ * **Counts** are of predictions, not of judgements: a prediction is valid (or covered) if any of its judgements is, and of several failures
+ * the model's own is named. `chosen` gives the rows (times repeats) that the run chose by domain. If a domain is missing there, or the file
+ * has more of it, the file's count is used, so coverage never exceeds 1. Rows chosen but not in the file are `not-judged`; rows that are
+ * not valid and give no reason are `unstated`; valid rows with no rating, or with an impossible one, are `not-rated` and not covered, so
+ * that rows without a rating gain nothing. A domain that was chosen but has no row is listed with a coverage of 0. If nothing was chosen,
+ * the card's coverage is 0.
  *
- * Intervals of scores are reckoned on the logit scale (intervals.ts), so they stay within 0 and 100; those of measures within the
- * range that `measureOf` gives them, and plainly where that has no end. Where all rows say the same, measures that `measureOf` has
- * bounded are bounded by chance (`boundsOf` in intervals.ts); all else has no interval there.
- * Domains come in the published order, others after them by name.
+ * Intervals of scores are computed on the logit scale (intervals.ts), so they stay within 0 and 100; those of measures within the range
+ * that `measureOf` gives, and on the plain scale if that range is unbounded. If all rows are equal, measures that `measureOf` marks as
+ * bounded get the bounds of chance (`boundsOf` in intervals.ts); everything else then has no interval. Domains come in the published order,
+ * others after them by name.
  */
 export function aggregate(
   rows: readonly JudgedRow[],
@@ -73,7 +73,7 @@ export function aggregate(
     macroOf: (family === 'scores' ? rated : measured).filter((score) => has(score, family)).length,
     overallMicro: scoreSet((name) => scored.flatMap(({ official }) => official[name])),
     overallWithFailures: macro(counted, 'withFailures', scoreOf),
-    // Absent where a domain that has a total has no standard error.
+    // Absent if a domain with a total has no standard error.
     ...(isSplit && { variance: meanOfSplits(splits) }),
     overallMeasures: macro(measured, 'measures', (name) => measureOf(name).range),
     chosen: chosenRows,
@@ -90,13 +90,13 @@ function has(score: DomainScore, family: Family): boolean {
   return family === 'measures' ? Object.keys(score.measures).length > 0 : score[family].total !== undefined;
 }
 
-/** The domains that a mean is taken over: the seven published ones where each of them has what it is of, else all. */
+/** The domains that a mean covers: the seven published ones if each of them has the figures, otherwise all. */
 function behindMean(domains: readonly DomainScore[], family: Family): readonly DomainScore[] {
   const having = domains.filter((score) => has(score, family)).map(({ domain }) => domain);
   return coversBenchmark(having) ? domains.filter(({ domain }) => isPublished(domain)) : domains;
 }
 
-/** The unweighted mean over the domains that have it, for each name that any of them has. */
+/** For each name in any domain, the unweighted mean over the domains that have it. */
 function macro(domains: readonly DomainScore[], family: Family, scaleOf: (name: string) => Scale) {
   const entries = domains.flatMap((score) => Object.entries<Estimate>(score[family]));
   const means = [...groupBy(entries, ([name]) => name)].map(([name, found]) => {
@@ -106,13 +106,13 @@ function macro(domains: readonly DomainScore[], family: Family, scaleOf: (name: 
   return Object.fromEntries(means);
 }
 
-/** What became of single judgements, where the other counts tell of predictions. */
+/** The results of single judgements, if the other counts are of predictions. */
 function judgementsIn(rows: readonly JudgedRow[]): Pick<ScoreCard, 'judgements'> {
   if (!isJudgedAgain(rows)) return {};
   return { judgements: { count: rows.length, failures: countBy(rows.flatMap(({ failure }) => failure?.class ?? [])) } };
 }
 
-/** A domain's score, how many predictions are covered, and the observations that its official figures come from. */
+/** A domain's score, the number of covered predictions, and the observations behind its official figures. */
 function scoreDomain(domain: Domain, rows: readonly JudgedRow[], asked: number, measureOf: MeasureLookup) {
   const predictions = predictionsOf(rows);
   const samples = samplesOf(predictions);
@@ -143,7 +143,7 @@ function scoreSet(ratingsIn: (figure: Figure) => readonly Observation[]): ScoreS
   return scores;
 }
 
-/** An estimate on the scale of ratings, 1 to 5, as one on that of scores, 0 to 100. */
+/** Converts an estimate from the scale of ratings, 1 to 5, to that of scores, 0 to 100. */
 function asScore({ value, rows, clusters, se, df }: Estimate): Estimate {
   const score = { value: ratingToPoints(value), rows, clusters };
   return se === undefined || df === undefined
@@ -152,8 +152,8 @@ function asScore({ value, rows, clusters, se, df }: Estimate): Estimate {
 }
 
 /**
- * What the variance of a domain's total is made of, failures that the model caused at rating 1: rows, generation and judge, as far as
- * its repeats tell them apart.
+ * The parts of the variance of a domain's total (failures that the model caused at rating 1): rows, generation and judge, where its repeats
+ * separate them.
  */
 function varianceOf(samples: readonly Repeats[], total: Estimate | undefined) {
   if (total?.se === undefined) return undefined;
@@ -176,9 +176,9 @@ function measureSet(samples: readonly Repeats[], measureOf: MeasureLookup): Reco
 }
 
 /**
- * The counts of a domain's predictions, and how many of them are covered. What counts is the prediction: it is valid where any of
- * its judgements is, covered where any is, and has each of its flags once.
- * @param asked how many predictions the run chose; more in the file count as chosen, too
+ * The counts of a domain's predictions, and how many are covered. The unit is the prediction: it is valid if any of its judgements is,
+ * covered if any is, and has each of its flags once.
+ * @param asked how many predictions the run chose; extra ones in the file count as chosen too
  */
 function countPredictions(predictions: readonly Judgements[], asked: number) {
   const chosen = Math.max(asked, predictions.length);
@@ -199,35 +199,35 @@ function isValid(row: JudgedRow): boolean {
   return isRated(row) || (row.failed === undefined && row.failure === undefined && row.measures !== undefined);
 }
 
-/** Whether anything is known of the row: the official script also calls valid what has no rating, or one that cannot be. */
+/** Whether anything is known about the row: the official script also calls a row valid if it has no rating, or an impossible one. */
 function isCovered(row: JudgedRow): boolean {
   if (isRated(row)) return countedRating(row, 'total') !== undefined;
-  // A failure that the model caused counts as the lowest rating where rows are rated, else only where it was measured.
+  // A failure that the model caused counts as the lowest rating if rows are rated; otherwise it counts only if it was measured.
   const { failed, failure, measures } = row;
   return isValid(row) || (isModelCaused(failure?.class) && (failed !== undefined || measures !== undefined));
 }
 
-/** Why nothing, or too little, is known of a prediction; none where it has a rating. Of several failures the model's own counts. */
+/** Why nothing, or too little, is known about a prediction; none if it has a rating. Of several failures the model's own counts. */
 function failureOf(judgements: Judgements): string[] {
   if (judgements.some(isValid)) return judgements.some(isCovered) ? [] : ['not-rated'];
   const [{ failure }] = judgements;
   return [judgements.map((row) => row.failure?.class).find(isModelCaused) ?? failure?.class ?? 'unstated'];
 }
 
-/** What was judged of one prediction. */
+/** All judgements of one prediction. */
 export type Judgements = Some<JudgedRow>;
 
-/** Everything said of one row under one key: its repeats, each a prediction with its judgements. */
+/** Everything about one row under one key: its repeats, each a prediction with its judgements. */
 type Repeats = Some<Judgements>;
 
-/** Rows apart by prediction (key and repeat), in the order of their first rows. */
+/** Groups rows by prediction (key and repeat), in the order of their first rows. */
 export function predictionsOf(rows: readonly JudgedRow[]): Judgements[] {
   return isJudgedAgain(rows)
     ? [...groupBy(rows, ({ key, repeat }) => rowId(key, repeat)).values()]
     : rows.map((row) => [row]);
 }
 
-/** Predictions apart by row, in the order of their first ones. */
+/** Groups predictions by row, in the order of their first ones. */
 export function samplesOf(predictions: readonly Judgements[]): Repeats[] {
   return [...groupBy(predictions, ([{ key }]) => key).values()];
 }
@@ -239,7 +239,7 @@ function isJudgedAgain(rows: readonly JudgedRow[]): boolean {
 
 type FigureOf = (row: JudgedRow) => number | undefined;
 
-/** A prediction's figure: the mean over its judgements that have it; undefined where none has. */
+/** A prediction's figure: the mean over its judgements that have it; undefined if none has. */
 export function meanFigure(judgements: Judgements, figureOf: FigureOf): number | undefined {
   return meanOfKnown(judgements.map(figureOf));
 }
@@ -257,12 +257,12 @@ function meanOfKnown(values: readonly (number | undefined)[]): number | undefine
   return known.length === 0 ? undefined : mean(known);
 }
 
-/** What the judgements of one row in one run come to, a list for each generation (repeat). None is empty. */
+/** The points of one row's judgements in one run, one list per generation (repeat). None is empty. */
 export type Judgings = readonly (readonly number[])[];
 
 /**
- * The standard deviation of one of two repeated values, from pairs of them: `√(Σ d² / 2n)` (Dahlberg 1940; Bland & Altman, British
- * Medical Journal 312, 1996). A shift between the first and the second values counts as noise, too. NaN of no pairs.
+ * The standard deviation of one of two repeated values, from pairs of them: `√(Σ d² / 2n)` (Dahlberg 1940; Bland & Altman, British Medical
+ * Journal 312, 1996). A shift between the first and the second values also counts as noise. NaN for no pairs.
  */
 export function noiseOf(pairs: readonly { readonly a: number; readonly b: number }[]): number {
   return Math.sqrt(pairs.reduce((sum, { a, b }) => sum + (b - a) ** 2, 0) / pairs.length / 2);
@@ -272,11 +272,11 @@ type Sampling = ReturnType<typeof samplingOf>;
 type Parts = Pick<Sampling, 'generation' | 'judge' | 'perRepeat'>;
 
 /**
- * The variance that sampling gives a difference of means (or, with one run, a mean) over rows, from the repeats and judgements in each
- * run; the runs hold the same rows. `variance` is with the repeats that each row has; `df` are Satterthwaite's, of the pooled variances;
- * `perRepeat` is the variance if every row had one repeat in each run: n repeats leave the nth part of it. `judge` is the judge's part of
- * `variance`, and `generation` the rest. What repeats would tell is undefined where a run has none, and `judge` where a run judged
- * nothing twice.
+ * The variance that sampling gives a difference of means (or, with one run, a mean) over rows, from the repeats and judgements in each run;
+ * the runs contain the same rows. `variance` assumes the repeats that each row has; `df` are Satterthwaite's degrees of freedom of the
+ * pooled variances; `perRepeat` is the variance if every row had one repeat in each run: n repeats leave the nth part of it. `judge` is the
+ * judge's part of `variance`, and `generation` the rest. Values that need repeats are undefined if a run has none, and `judge` is undefined
+ * if a run judged nothing twice.
  */
 export function samplingOf(runs: readonly (readonly Judgings[])[]) {
   const found = runs.map(samplingIn);
@@ -284,7 +284,7 @@ export function samplingOf(runs: readonly (readonly Judgings[])[]) {
   const [variance, spread, judge] = [total('variance'), total('spread'), total('judge')];
   return {
     variance,
-    // Without any variance Satterthwaite's are not defined.
+    // Without any variance Satterthwaite's degrees of freedom are undefined.
     df: spread && variance ? variance ** 2 / spread : total('freedom'),
     perRepeat: total('perRepeat'),
     judge,
@@ -293,11 +293,11 @@ export function samplingOf(runs: readonly (readonly Judgings[])[]) {
 }
 
 /**
- * The same of one run. The spread of generations within a row, and of judgements within a generation, is pooled over all, since one alone
- * has too few. With k judgements a prediction and the mean square σ² of judgements within predictions, a run of n rows has from its judge
- * `Σ_rows Σ_generations (σ² / k) / G² / n²`, where a row has G generations. What generations alone give is told by the method of moments
- * for unequal numbers: the mean square of generations within rows has `σ²_generation + h σ²_judge`, where h is the mean of 1 / k over the
- * generations of k judgements in those rows, weighted by their degrees of freedom.
+ * The same for one run. The spread of generations within a row, and of judgements within a generation, is pooled over all, since one row
+ * has too few. With k judgements per prediction and the mean square σ² of judgements within predictions, the judge's part for a run of n
+ * rows is `Σ_rows Σ_generations (σ² / k) / G² / n²`, where a row has G generations. The part of generations alone follows from the method
+ * of moments for unequal numbers: the mean square of generations within rows has the expectation `σ²_generation + h σ²_judge`, where h is
+ * the mean of 1 / k over the generations of k judgements in those rows, weighted by their degrees of freedom.
  */
 function samplingIn(rows: readonly Judgings[]) {
   const generated = pooledVariance(rows.map((row) => row.map(mean)));
@@ -327,11 +327,10 @@ function sumOfKnown(values: readonly (number | undefined)[]): number | undefined
 }
 
 /**
- * The variance of an estimate in its parts: judgements within generations within rows, by the analysis of variance of nested random effects
- * (its method of moments; Searle, Casella & McCulloch, "Variance Components", 1992). What the generations of a row differ by holds
- * the judge's part, too, so that is taken from it; what sampling does not explain is the rows'. A part that comes out negative
- * is 0. Without repeats the judge's part can still be told from the rest, while generation stays with the rows; parts that are not known
- * are left out.
+ * Splits the variance of an estimate into parts: judgements within generations within rows, by the analysis of variance of nested random
+ * effects (method of moments; Searle, Casella & McCulloch, "Variance Components", 1992). The differences between a row's generations
+ * include the judge's part, which is therefore subtracted; what sampling does not explain belongs to the rows. A negative part is set to 0.
+ * Without repeats the judge's part can still be separated, while generation stays with the rows; unknown parts are left out.
  */
 export function splitVariance(variance: number, { generation, judge, perRepeat }: Parts): VarianceSplit {
   return {
@@ -342,10 +341,7 @@ export function splitVariance(variance: number, { generation, judge, perRepeat }
   };
 }
 
-/**
- * The estimate as it is for these very rows, with nothing but sampling (the judge's included) left to vary; undefined where a run has no
- * repeats.
- */
+/** The estimate for exactly these rows, so that only sampling (including the judge's) varies; undefined if a run has no repeats. */
 export function onTheseRows(estimate: Estimate, { variance, df }: Sampling): Estimate | undefined {
   if (variance === undefined || df === undefined) return undefined;
   const { value, rows, clusters } = estimate;
@@ -353,8 +349,8 @@ export function onTheseRows(estimate: Estimate, { variance, df }: Sampling): Est
 }
 
 /**
- * The split of the unweighted mean of independent estimates. A part that one of them lacks is absent, and falls where that one has
- * it: the judge's to generation, and generation to the rows. So the parts add up to the variance. Throws on none.
+ * The split of the unweighted mean of independent estimates. A part that one of them lacks is absent, and is counted where that one counts
+ * it: the judge's with generation, and generation with the rows. So the parts add up to the variance. Throws on none.
  */
 export function meanOfSplits(splits: readonly VarianceSplit[]): VarianceSplit {
   const scaled = (part: (split: VarianceSplit) => number | undefined) => {
@@ -369,7 +365,7 @@ export function meanOfSplits(splits: readonly VarianceSplit[]): VarianceSplit {
   return splitVariance(whole, { generation, judge, perRepeat: scaled((split) => split.perRepeat) });
 }
 
-/** The variance within groups with its degrees of freedom; undefined where no group has two values. */
+/** The variance within groups with its degrees of freedom; undefined if no group has two values. */
 function pooledVariance(groups: readonly (readonly number[])[]): { value: number; df: number } | undefined {
   let [squares, df] = [0, 0];
   for (const group of groups) {

@@ -19,29 +19,29 @@ import { chanceAbove, chanceBelow, intervalAt, isUniform, LEAST_UNIFORM } from '
 import type { Next } from './looks.js';
 import { type Bounds, EACH_DOMAIN, type Evidence, OVERALL, ownOf, type Policy } from './policy.js';
 
-/** A figure that has to be at least its bound: of Overall where there is no domain, and the total where there is no dimension. */
+/** A figure that must be at least its bound: Overall's if there is no domain, and the total if there is no dimension. */
 export interface Test {
   readonly domain: Domain | undefined;
   readonly dimension: Dimension | undefined;
-  /** The rule in JSON. */
+  /** The rule's kind in JSON. */
   readonly kind: 'drop' | 'published' | 'floor';
   /** What the figure is: a difference of -100 to 100 points, or a score. */
   readonly scale: 'difference' | 'score';
   readonly tier: Tier;
-  /** Not a number where there is nothing to be held against. */
+  /** NaN if there is nothing to compare with. */
   readonly bound: number;
-  /** Absent where there is nothing to test. */
+  /** Absent if there is nothing to test. */
   readonly estimate: Estimate | undefined;
   readonly split?: VarianceSplit | undefined;
-  /** Of a difference: what the runs score. */
+  /** For a difference: the runs' scores. */
   readonly sides?: { readonly base: number; readonly candidate: number } | undefined;
-  /** What the figure is called in a sentence, what is demanded of it, and what there is none of where there is nothing to test. */
+  /** Parts of a sentence: the figure's name, what is demanded of it, and what is lacking if there is nothing to test. */
   readonly figure: string;
   readonly demand: string;
   readonly lacking: string;
 }
 
-/** What `max_drop` demands: of the difference to the base, or to a published row in its place. */
+/** What `max_drop` demands: of the difference from the base, or from a published row in its place. */
 export function dropTests({ comparison, candidate, published }: Evidence, { maxDrop }: Policy): Test[] {
   if (comparison === undefined && published !== undefined) return publishedTests(candidate, published, maxDrop);
   const domains = comparison?.domains.map(({ domain, figures }) => ({ domain, set: figures }));
@@ -58,7 +58,10 @@ export function dropTests({ comparison, candidate, published }: Evidence, { maxD
   }));
 }
 
-/** Published rows have only totals. Overall is compared over the domains that both have, so a run of some can be too. */
+/**
+ * Published rows have only totals. Overall is compared over the domains that both have, so a run with only some domains can be compared
+ * too.
+ */
 function publishedTests(
   candidate: Evidence['candidate'],
   { name, scores }: NonNullable<Evidence['published']>,
@@ -76,7 +79,7 @@ function publishedTests(
   return stated(maxDrop, both, whole || {}, both.length).flatMap(({ found, points, ...stated }): Test[] => {
     if (stated.dimension !== undefined) return [];
     const score = found?.score ?? Number.NaN;
-    const demand = `against the published ${twoDecimals(score)} of ${name}, of which ${twoDecimals(points)} may be lost`;
+    const demand = `against the published ${twoDecimals(score)} of ${name}, it may lose ${twoDecimals(points)}`;
     const held = { bound: score - points, estimate: found?.estimate, demand, lacking: 'no score on both sides' };
     return [{ ...stated, ...held, kind: 'published', scale: 'score', tier: 'advisory' }];
   });
@@ -98,7 +101,7 @@ export function floorTests({ candidate }: Evidence, { minScore }: Policy): Test[
 
 type Figures<Found> = Readonly<Partial<Record<Figure, Found>>>;
 
-/** The bounds that are stated for Overall, for each domain at hand, and for domains that are named though not at hand. */
+/** The bounds stated for Overall, for each domain at hand, and for named domains that are not at hand. */
 function stated<Found>(
   bounds: Bounds,
   domains: readonly { readonly domain: Domain; readonly set: Figures<Found> }[] = [],
@@ -150,42 +153,42 @@ export function judgeTests(tests: readonly Test[], alpha: number, next: Next | u
   });
 }
 
-/** The one-sided p of a test's breach; undefined where there is too little evidence for one. */
+/** The one-sided p of a test's breach; undefined if there is too little evidence. */
 export function chanceOf(test: Test): number | undefined {
   const { estimate, bound, scale } = test;
   return estimate === undefined || lackOf(test) !== undefined ? undefined : chanceBelow(estimate, bound, scale);
 }
 
-/** Below this many degrees of freedom the tails of t are too uncertain for Overall to pass or fail by them. */
+/** With fewer degrees of freedom, the tails of t are too uncertain for Overall to pass or fail by them. */
 const LEAST_OVERALL_FREEDOM = 8;
 
-/** Why there is too little evidence to decide anything by; undefined where there is enough. */
+/** Why there is too little evidence for a decision; undefined if there is enough. */
 function lackOf({ domain, scale, estimate }: Test): string | undefined {
   if (estimate === undefined) return undefined;
   const { se, df, clusters } = estimate;
   const trajectories = counted(clusters, 'trajectory', 'trajectories');
   if (se === undefined || df === undefined) {
     const ifUniform = scale === 'score' ? ` (${LEAST_UNIFORM} if all its rows got the same score)` : '';
-    return `${trajectories}, and every domain needs ${LEAST_CLUSTERS}${ifUniform}`;
+    return `${trajectories}, but every domain needs ${LEAST_CLUSTERS}${ifUniform}`;
   }
   if (isUniform(estimate) && clusters < LEAST_UNIFORM) {
-    return `no row says anything else, but of ${trajectories} that proves nothing; ${LEAST_UNIFORM} would`;
+    return `all rows agree, but ${trajectories} cannot prove it; ${LEAST_UNIFORM} would`;
   }
   return domain === undefined && df < LEAST_OVERALL_FREEDOM
-    ? `${df.toFixed(1)} degrees of freedom, and at least ${LEAST_OVERALL_FREEDOM} are needed: take more trajectories, or rows of more of them`
+    ? `${df.toFixed(1)} degrees of freedom, but at least ${LEAST_OVERALL_FREEDOM} are needed; add trajectories, or rows from more of them`
     : undefined;
 }
 
-/** At which level a test is judged, and the p of its breach among all that share it. */
+/** The level at which a test is judged, and the p of its breach among all that share the level. */
 interface Level {
   readonly alpha: number;
   readonly pAdjusted: number | undefined;
   readonly family: number;
 }
 
-/** Differences have a sign. */
+/** Differences are shown with a sign. */
 const SHOW = { difference: signed, score: twoDecimals } as const;
-/** What each rule is called behind its target. */
+/** The name of each rule, after its target. */
 const CALLED = { drop: 'drop', published: 'against published', floor: 'floor' } as const;
 
 function judgeTest(test: Test, level: Level, next: Next | undefined): BoundResult {
@@ -240,10 +243,10 @@ function sentenceOf(test: Test, level: Level, verdict: GateVerdict, interval: In
   const lack = lackOf(test);
   const open =
     lack !== undefined
-      ? `that is not enough evidence (${lack})`
+      ? `not enough evidence (${lack})`
       : interval !== undefined && interval.high < bound && pAdjusted !== undefined
-        ? `broken taken alone, but not among ${family} rules (adjusted one-sided p ${pAdjusted.toPrecision(2)}, and ${Number((alpha / 2).toPrecision(3))} is needed)`
-        : 'the interval lies on both sides of that';
+        ? `broken on its own, but not among ${family} rules (adjusted one-sided p ${pAdjusted.toPrecision(2)}, ${Number((alpha / 2).toPrecision(3))} is needed)`
+        : 'the interval contains this bound';
   const conclusion = verdict === 'GO' ? 'the rule holds' : verdict === 'NO-GO' ? 'the rule is broken' : open;
   const ends = interval && intervalText(interval, SHOW[scale]);
   const around = ends ? `${Number((100 * (1 - alpha)).toFixed(2))} % interval ${ends}` : 'no interval';
@@ -252,14 +255,14 @@ function sentenceOf(test: Test, level: Level, verdict: GateVerdict, interval: In
 }
 
 /**
- * The predictive power of N repeats of every row in both runs (Spiegelhalter, Freedman & Blackburn, Controlled Clinical Trials 7(1),
- * 1986): how probable it is, from what is known now, that the rule will then be shown to hold or to be broken.
+ * The predictive power of N repeats of every row in both runs (Spiegelhalter, Freedman & Blackburn, Controlled Clinical Trials 7(1), 1986):
+ * how probable it is, given what is known now, that the rule will then be shown to hold or to be broken.
  *
- * Of the variance now, `row` stays, and sampling (`generation` and `judge`) shrinks to `perRepeat / N`. With a flat prior for what the
- * rows truly differ by, the later difference scatters around the one of now by `σ² = sampling - perRepeat / N`, and its standard error
- * will be `SE_N = √(row + perRepeat / N)`. So with d the distance from the bound, t and t' the quantiles of the two levels, the chance is
- * `Φ((d - t SE_N) / σ) + Φ((-d - t' SE_N) / σ)`. Undefined without a standard error.
- * @param levels one-sided: at which the rule is held, and at which it is broken
+ * Of the variance now, `row` stays, and sampling (`generation` and `judge`) shrinks to `perRepeat / N`. With a flat prior for the rows'
+ * true difference, the later difference scatters around the present one by `σ² = sampling - perRepeat / N`, and its standard error will be
+ * `SE_N = √(row + perRepeat / N)`. So with d the distance from the bound, t and t' the quantiles of the two levels, the chance is `Φ((d - t
+ * SE_N) / σ) + Φ((-d - t' SE_N) / σ)`. Undefined without a standard error.
+ * @param levels one-sided: the level for holding the rule, and the level for breaking it
  */
 export function predictivePower(
   { value, se, df }: Estimate,
@@ -268,7 +271,7 @@ export function predictivePower(
   repeats: number,
 ): RepeatAdvice | undefined {
   if (se === undefined || df === undefined) return undefined;
-  // Sampling as repeats tell of it. What a uniform domain may hide is in the standard error alone, and is left to the rows.
+  // Sampling as measured by repeats. What a uniform domain may hide is only in the standard error, and is attributed to the rows.
   const { row = 0, generation, judge = 0, perRepeat } = split ?? {};
   const isKnown = generation !== undefined && perRepeat !== undefined;
   const sampling = isKnown ? generation + judge : se ** 2;

@@ -12,36 +12,36 @@ import { smallestEffect } from './intervals.js';
 import { bootstrapInterval, type Resampling, type Strata, signFlipP } from './resampling.js';
 
 export interface CompareOptions {
-  /** Samples of the permutation test and the bootstrap, 10,000 where absent; 0 leaves both out. */
+  /** Samples of the permutation test and the bootstrap, 10,000 if absent; 0 skips both. */
   readonly draws?: number;
-  /** Seed of both; 1 where absent. */
+  /** Seed of both; 1 if absent. */
   readonly seed?: number;
-  /** What a row counts as in a figure, 0-100; undefined where it has none. `countedPoints` where absent. */
+  /** The points of a row in a figure, 0-100; undefined if it has none. `countedPoints` if absent. */
   readonly pointsOf?: PointsOf;
-  /** How many of the rows that moved most are listed; 20 where absent. */
+  /** How many of the rows that moved most are listed; 20 if absent. */
   readonly moved?: number;
 }
 
-/** What a judged row counts as in a figure, 0-100; undefined where it has none. */
+/** The points of a judged row in a figure, 0-100; undefined if it has none. */
 type PointsOf = (row: JudgedRow, figure: Figure) => number | undefined;
 
-/** A run as a comparison takes it. */
+/** A run as the input of a comparison. */
 export interface RunRows {
-  /** Rows of one key are its repeats, each once for every judgement of it. */
+  /** Rows with one key are its repeats, each once for every judgement of it. */
   readonly rows: readonly JudgedRow[];
-  /** Rows (times repeats) that the run chose, by domain; what the file holds counts where this is absent. */
+  /** Rows (times repeats) that the run chose, by domain; if absent, the file's own count is used. */
   readonly chosen?: ReadonlyMap<Domain, number> | undefined;
 }
 
 /**
- * Compares two runs on the rows that either chose. The judgements of a prediction are averaged first, then the predictions (repeats)
- * of a row, and then each row's base is taken from its candidate. A failure that the model caused counts as rating 1; a row that transport or judge failed, or that a run did not
- * choose, is missing and lowers the coverage. A rating of 0 leaves out its own figure alone, an impossible one the total, too.
+ * Compares two runs on the rows that either chose. First the judgements of a prediction are averaged, then the predictions (repeats) of a
+ * row, and then each row's base is subtracted from its candidate. A failure that the model caused counts as rating 1; a row that failed in
+ * transport or at the judge, or that a run did not choose, is missing and lowers the coverage. A rating of 0 leaves out only its own
+ * figure, an impossible one also the total.
  *
- * A domain's difference is a mean clustered by trajectory; Overall's is the unweighted mean of the domains', of the seven published
- * ones alone where all were compared. Both follow
- * Miller, "Adding Error Bars to Evals" (arXiv 2411.00640), section 4.2 on paired differences; the formulas stand in
- * clusters.ts. The same rows and seed give the same numbers, in whatever order the rows come.
+ * A domain's difference is a mean clustered by trajectory; Overall's is the unweighted mean of the domains', of the seven published ones
+ * only if all were compared. Both follow Miller, "Adding Error Bars to Evals" (arXiv 2411.00640), section 4.2 on paired differences; the
+ * formulas are in clusters.ts. The same rows and seed give the same numbers, in whatever order the rows come.
  */
 export function compareRuns(
   base: RunRows,
@@ -58,7 +58,7 @@ export function compareRuns(
   const isWhole = coversBenchmark(compared);
   const domains: DifferenceSet[] = parts.map(() => ({}));
   const overall: DifferenceSet = {};
-  // One figure after the other, so that what is compared of one is gone before the next: of many rows it is large.
+  // One figure at a time, so that the data compared for it is freed before the next: for many rows it is large.
   for (const figure of FIGURES) {
     const found = parts.flatMap((part, at) => {
       const rows = figure === 'total' ? part.totals : comparedIn(part.pairs, figure, pointsOf);
@@ -93,7 +93,7 @@ export function compareRuns(
   const rows = described.reduce((sum, domain) => sum + domain.rows, 0);
   return {
     status: 'ok' as const,
-    /** In the published order, others after them by name; also those in which nothing could be compared. */
+    /** In the published order, others after them by name; includes those in which nothing could be compared. */
     domains: described,
     /** Unweighted mean of the domains that have the figure. */
     overall,
@@ -102,18 +102,18 @@ export function compareRuns(
     rows,
     compared: totals.length,
     coverage: totals.length / rows,
-    /** The rows whose total moved furthest, whichever way, furthest first. */
+    /** The rows whose total moved furthest, in either direction, furthest first. */
     moved: furthest(totals).slice(0, moved),
   };
 }
 
 export type Comparison = Extract<ReturnType<typeof compareRuns>, { status: 'ok' }>;
-/** A row and how far it moved, in points of 0-100 of its total; repeats are averaged. */
+/** A row and how far its total moved, in points of 0-100; repeats are averaged. */
 export type MovedRow = Comparison['moved'][number];
 type Found = ReturnType<typeof differenceOf>;
-/** What is not known of every difference. */
+/** What is not known for every difference. */
 type Sureness = 'split' | 'onTheseRows' | keyof ReturnType<typeof sureness>;
-/** How the candidate differs from the base in one figure; of a domain `p` is adjusted over the domains by Holm's method, too. */
+/** How the candidate differs from the base in one figure; for a domain `p` is also adjusted over the domains by Holm's method. */
 export type Difference = Omit<Found, Sureness> &
   Partial<Pick<Found, Sureness>> & { readonly pAdjusted?: number | undefined };
 /** Differences of the five dimensions and of their mean (`total`); one that no compared row has is absent. */
@@ -182,7 +182,7 @@ function observationsOf(rows: readonly Compared[]): Observation[] {
 const SIDES = ['base', 'candidate'] as const;
 type Side = (typeof SIDES)[number];
 
-/** A row in both runs: what was judged of it in each; empty where a run lacks it. */
+/** A row in both runs: its judgements in each; empty if a run lacks it. */
 interface Pair {
   readonly key: string;
   readonly turnIdx: number;
@@ -223,7 +223,7 @@ function comparedIn(pairs: readonly Pair[], figure: Figure, pointsOf: PointsOf) 
   });
 }
 
-/** What the judgements of each prediction of a row count as; those without the figure are left out. */
+/** The points of the judgements of each prediction of a row; those without the figure are left out. */
 function judgingsOf(rows: readonly JudgedRow[], figure: Figure, pointsOf: PointsOf): Judgings {
   const pointsIn = (judgements: readonly JudgedRow[]) =>
     judgements.map((row) => pointsOf(row, figure)).filter((points) => points !== undefined);

@@ -1,4 +1,4 @@
-// Judged rows of an agent's decisions in, decision equivalence out: a ratio of means, with a joint bootstrap over trajectories.
+// Judged rows of an agent's decisions -> decision equivalence: a ratio of means, with a joint bootstrap over trajectories.
 
 import type { Interval } from '../core/comparison.js';
 import { domainsOfMean, inTableOrder } from '../core/domains.js';
@@ -14,10 +14,10 @@ import { percentiles, type Resampling, redrawn } from './resampling.js';
 /** Seeded, so that the same rows give the same intervals. */
 const RESAMPLING: Resampling = { draws: 10_000, seed: 1 };
 
-/** The means of the figures, or of a draw. A figure that none of the clusters has is no number. */
+/** The means of the figures, or of a draw. A figure that none of the clusters has is NaN. */
 type Means = Readonly<Record<'predicted' | 'ceiling' | 'floor', number>>;
 
-/** A domain's rows: of each cluster the sum and the count of each figure, one behind the other. */
+/** A domain's rows: for each cluster the sum and the count of each figure, in sequence. */
 type Sums = NonNullable<ReturnType<typeof sumsOf>>;
 
 const FIGURES = [AGREEMENT.predicted, AGREEMENT.ceiling, AGREEMENT.floor];
@@ -26,8 +26,8 @@ const FIGURES = [AGREEMENT.predicted, AGREEMENT.ceiling, AGREEMENT.floor];
  * `100 (predicted - floor) / (ceiling - floor)` of the means over rows, by domain and of the unweighted means over domains. Repeats and
  * judgements of a row are averaged first; each mean is over the rows that have its figure. The 95 % intervals are percentiles of one
  * bootstrap: whole trajectories are drawn within their domains, and all figures of a draw come from the same trajectories (Efron &
- * Tibshirani 1993, ch. 13). Which percentiles, the number of trajectories says (`tailOf`). There is no equivalence where the
- * interval of ceiling minus floor is not wholly above 0, and none where a domain has fewer than five trajectories. Undefined where no domain has all the figures.
+ * Tibshirani 1993, ch. 13). The number of trajectories determines which percentiles (`tailOf`). There is no equivalence if the interval of
+ * ceiling minus floor is not entirely above 0, or if a domain has fewer than five trajectories. Undefined if no domain has all the figures.
  */
 export function equivalenceCard(rows: readonly JudgedRow[], { draws, seed }: Resampling = RESAMPLING) {
   const domains = [...groupBy(rows, ({ domain }) => domain)]
@@ -51,10 +51,10 @@ export function equivalenceCard(rows: readonly JudgedRow[], { draws, seed }: Res
 }
 
 export type EquivalenceCard = NonNullable<ReturnType<typeof equivalenceCard>>;
-/** A domain's, or that of all: the means over the rows that have each figure, 0 to 100, and what is made of them. */
+/** For a domain or for all: the means over the rows that have each figure, 0 to 100, and the equivalence computed from them. */
 export type Equivalence = ReturnType<typeof equivalenceOf>;
 
-/** Undefined where a figure is missing throughout. */
+/** Undefined if no row has one of the figures. */
 function sumsOf(domain: Domain, rows: readonly JudgedRow[]) {
   if (!rows.some(({ measures }) => measures?.[AGREEMENT.predicted] !== undefined)) return undefined;
   const samples = samplesOf(predictionsOf(rows));
@@ -85,10 +85,10 @@ function meanOf(means: readonly Means[]): Means {
   return { predicted: mean('predicted'), ceiling: mean('ceiling'), floor: mean('floor') };
 }
 
-/** What is told whatever is found; `gap` is the 95 % interval of ceiling minus floor, absent with fewer than five trajectories. */
+/** What is always reported; `gap` is the 95 % interval of ceiling minus floor, absent with fewer than five trajectories. */
 type Told = Means & Readonly<Record<'rows' | 'clusters', number>> & { readonly gap?: Interval };
 
-/** `found` is the equivalence with its interval, absent where all draws say the same and trajectories are few; or why there is none. */
+/** `found` is the equivalence with its interval (absent if all draws are equal and there are few trajectories), or why there is none. */
 function equivalenceOf(parts: readonly Sums[], means: Means, drawn: readonly Means[]) {
   const clusters = parts.reduce((sum, part) => sum + part.clusters.length, 0);
   const told: Told = { ...means, rows: parts.reduce((sum, part) => sum + part.rows, 0), clusters };
@@ -109,9 +109,9 @@ function ratioOf({ predicted, ceiling, floor }: Means): number {
 }
 
 /**
- * Which share of the draws lies beyond each end of the interval: less than 2.5 %, the more so the fewer clusters there are, since a
- * bootstrap of few is too narrow. It is the expanded percentile interval of Hesterberg (The American Statistician 69(4), 2015):
- * `Φ(-t √(n / df))`, with t of Student's distribution at 97.5 % and df = n less a degree for each domain.
+ * The share of the draws beyond each end of the interval: less than 2.5 %, and smaller the fewer clusters there are, since a bootstrap of
+ * few is too narrow. It is the expanded percentile interval of Hesterberg (The American Statistician 69(4), 2015): `Φ(-t √(n / df))`, with
+ * t of Student's distribution at 97.5 % and df = n less one for each domain.
  */
 function tailOf(clusters: number, domains: number): number {
   const df = clusters - domains;

@@ -1,4 +1,4 @@
-// A comparison and a policy -> GO, NO-GO or not enough evidence, rule by rule; at which level, and what can be done about what is open.
+// A comparison and a policy -> GO, NO-GO or not enough evidence, rule by rule; the level of the tests, and the next steps for open rules.
 
 import {
   adviceText,
@@ -20,7 +20,7 @@ import { percent } from './coverage.js';
 import { alphaOfLook, lookAt, type Next } from './looks.js';
 import { EACH_DOMAIN, type Evidence, LIMITS, ownOf, type Policy } from './policy.js';
 
-/** All that a rule may go by. */
+/** Everything that a rule may use. */
 interface Question {
   readonly evidence: Evidence;
   readonly policy: Policy;
@@ -31,10 +31,10 @@ interface Question {
   readonly next: Next | undefined;
 }
 
-/** Gives a result for each thing that the policy demands of it; none where it demands nothing. */
+/** Returns a result for each of the policy's demands on it; none if there are none. */
 type Rule = (question: Question) => readonly RuleResult[];
 
-/** The gate's rules; those of equal weight are told in this order. */
+/** The gate's rules; those of equal weight are listed in this order. */
 export const RULES: readonly Rule[] = [
   provenanceRules,
   ratingRules,
@@ -44,28 +44,25 @@ export const RULES: readonly Rule[] = [
 ];
 
 /**
- * Decides whether a candidate passes. A bound on a score or a difference is a non-inferiority test (Walker & Nowacki,
- * J. Gen. Intern. Med. 26(2), 2011): an interval wholly on the right side of the bound is GO, wholly beyond it NO-GO, and
- * astride INCONCLUSIVE.
+ * Decides whether a candidate passes. A bound on a score or a difference is a non-inferiority test (Walker & Nowacki, J. Gen. Intern. Med.
+ * 26(2), 2011): an interval entirely on the right side of the bound is GO, entirely beyond it NO-GO, and across it INCONCLUSIVE.
  *
- * **Errors.** GO needs every critical rule to hold, so its chance where one of them is truly broken is at most `alpha / 2`
- * without a correction. NO-GO needs one rule to break, so breaches are corrected: Overall's drop is held at `alpha / 2`, all
- * other rules that count together at `alpha / 2` by Holm's method. The chance of a NO-GO where every bound truly holds is
- * thus at most `alpha`.
+ * **Errors.** GO needs every critical rule to hold, so its chance if one of them is truly broken is at most `alpha / 2` without a
+ * correction. NO-GO needs one rule to break, so breaches are corrected: Overall's drop is tested at `alpha / 2`, all other rules that count
+ * together at `alpha / 2` by Holm's method. The chance of a NO-GO if every bound truly holds is thus at most `alpha`.
  *
- * **Looks.** A gate that is asked again after more repeats errs more often. With `policy.looks` each look is held at the level
- * that keeps all of them together at `alpha` (looks.ts).
+ * **Looks.** A gate that is asked again after more repeats errs more often. With `policy.looks` each look is tested at the level that keeps
+ * all of them together at `alpha` (looks.ts).
  *
- * **Too little evidence.** Where there is no standard error, where it is 0 from fewer than 50 trajectories, or where Overall has
- * fewer than 8 degrees of freedom, a rule is INCONCLUSIVE, whatever its figure. Overall's drop allows for what domains may hide in
- * which every row differs alike (`unseenVariance`).
+ * **Too little evidence.** If there is no standard error, if it is 0 from fewer than 50 trajectories, or if Overall has fewer than 8
+ * degrees of freedom, a rule is INCONCLUSIVE, whatever its figure. Overall's drop allows for what may be hidden in domains whose rows all
+ * differ equally (`unseenVariance`).
  *
- * **Verdict.** INCOMPLETE where evidence is missing (coverage, another judge, ratings that cannot be, a figure that a critical
- * rule needs), since what the other rules say is then not about the chosen rows; else NO-GO, else INCONCLUSIVE, else GO. Floors, and
- * rules against a published row, hold scores with failures that the model caused at rating 1. Pure: the same evidence gives the same
- * decision.
- * @param asked the rules that are asked, in this order.
- * @throws UserError (2) where the runs' repeats are none of the planned looks.
+ * **Verdict.** INCOMPLETE if evidence is missing (coverage, another judge, impossible ratings, a figure that a critical rule needs), since
+ * the other rules then do not describe the chosen rows; else NO-GO, else INCONCLUSIVE, else GO. Floors, and rules against a published row,
+ * use scores with failures that the model caused at rating 1. Pure: the same evidence gives the same decision.
+ * @param asked the rules to apply, in this order.
+ * @throws UserError (2) if the runs' repeats match none of the planned looks.
  */
 export function decide(evidence: Evidence, policy: Policy, asked: readonly Rule[] = RULES): GateDecision {
   const tests = [...dropTests(evidence, policy), ...floorTests(evidence, policy)];
@@ -76,9 +73,9 @@ export function decide(evidence: Evidence, policy: Policy, asked: readonly Rule[
   const advisory = rules.filter((rule) => rule.tier === 'advisory');
   const advice = advisory.length === 0 ? undefined : adviceOf(advisory);
   const advisoryOnly = rules.every((rule) => rule.tier === 'advisory' || rule.isCondition);
-  // Advice is worth nothing where evidence is missing, so that stays INCOMPLETE.
+  // Advice is worthless if evidence is missing, so that stays INCOMPLETE.
   const verdict = advisoryOnly && outcome === 'GO' ? 'ADVICE' : outcome;
-  // A GO rests on the bounds that hold, not on what was merely a condition of testing them.
+  // A GO rests on the bounds that hold, not on what was only a condition for testing them.
   const first = (verdict === 'GO' ? rules.find((rule) => !rule.isCondition) : undefined) ?? rules[0];
   const reason = verdict === 'ADVICE' ? adviceText(advice) : (first?.sentence ?? 'there was nothing to test.');
   const open = rules.filter((rule) => rule.counts && rule.verdict === 'INCONCLUSIVE');
@@ -102,11 +99,11 @@ function adviceOf(rules: readonly RuleResult[]): GateAdvice {
 
 function byWeight(a: RuleResult, b: RuleResult): number {
   const weight = (rule: RuleResult) => PRECEDENCE.indexOf(rule.verdict) + (rule.counts ? 0 : PRECEDENCE.length);
-  // What passed, or does not count, stands behind; of that, what is nearest to its bound comes first.
+  // Rules that passed, or do not count, come last; among them, the one nearest to its bound comes first.
   return weight(a) - weight(b) || b.impact - a.impact;
 }
 
-/** A result on the evidence itself. */
+/** A result about the evidence itself. */
 function condition(
   kind: string,
   name: string,
@@ -115,7 +112,7 @@ function condition(
   return { kind, name, isCondition: true, tier: 'critical', counts: true, ...found };
 }
 
-/** Two runs have to share what the policy names. What nobody recorded passes, and its sentence says so. */
+/** Two runs must share what the policy names. What was not recorded passes, and its sentence says so. */
 function provenanceRules({ evidence: { comparison, shared }, policy }: Question): ConditionResult[] {
   if (comparison === undefined) return [];
   return policy.requireEqual.map((name) => {
@@ -135,17 +132,17 @@ function provenanceRules({ evidence: { comparison, shared }, policy }: Question)
   });
 }
 
-/** Not in a policy: no policy can want such ratings, and where there are none there is nothing to say. */
+/** Not in a policy: no policy can allow such ratings, and if there are none there is nothing to report. */
 function ratingRules({ evidence: { impossible } }: Question): ConditionResult[] {
   const found = Object.entries(impossible ?? {}).filter(([, rows]) => rows > 0);
   if (found.length === 0) return [];
   const listed = found.map(([side, rows]) => `${rows} of the ${side}`).join(' and ');
   const value = found.reduce((sum, [, rows]) => sum + rows, 0);
-  const sentence = `Rows with ratings outside 1 to 5, which no judge can have meant: ${listed}; judge them again (awb score names their lines).`;
+  const sentence = `Rows with impossible ratings (outside 1 to 5): ${listed}; judge them again (awb score names their lines).`;
   return [condition('ratings', 'ratings of 1 to 5', { verdict: 'INCOMPLETE', impact: 100, value, sentence })];
 }
 
-/** Each domain has to have enough rows that something is known of. */
+/** Each domain must have enough rows about which something is known. */
 function coverageRules({ evidence: { comparison, candidate }, policy }: Question): ConditionResult[] {
   const ofBoth = comparison?.domains.map(({ domain, coverage, compared, rows, missing }) => {
     const figure = `${compared} of ${counted(rows, 'row')} have a rating in both runs`;
@@ -208,20 +205,20 @@ function limitRules({ evidence, policy }: Question): BoundResult[] {
   });
 }
 
-/** @throws UserError (2) where the runs' repeats are none of the planned looks. */
+/** @throws UserError (2) if the runs' repeats match none of the planned looks. */
 function levelOf({ repeats, comparison }: Evidence, { alpha, looks }: Policy, tests: readonly Test[]): GateLevel {
   if (looks === undefined) return { alpha, sentence: decidesAt(alpha, tests) };
   const look = lookAt(looks, repeats ?? {}, comparison !== undefined);
   if (typeof look === 'string') throw new UserError(look);
   const own = alphaOfLook(looks, alpha);
-  const which = `Look ${look} of ${looks.length} (${looks.join(', ')} repeats), each at alpha ${own.toPrecision(3)}, so that all together err as one would at ${alpha}.`;
+  const which = `Look ${look} of ${looks.length} (${looks.join(', ')} repeats), each at alpha ${own.toPrecision(3)}, so that all together err like one at ${alpha}.`;
   return { alpha: own, look, sentence: `${which} ${decidesAt(own, tests)}` };
 }
 
 function decidesAt(alpha: number, tests: readonly Test[]): string {
   const half = Number((alpha / 2).toPrecision(3));
   const family = tests.filter((test) => chanceOf(test) !== undefined && isInFamily(test)).length;
-  return `GO where each critical rule is shown to hold, one-sided at ${half}; NO-GO where one is shown to be broken: Overall's drop at ${half}, the ${family} other rules that can be tested share another ${half} (Holm).`;
+  return `GO if each critical rule is shown to hold, one-sided at ${half}; NO-GO if one is shown to be broken: Overall's drop at ${half}, the ${family} other testable rules share another ${half} (Holm).`;
 }
 
 /** What is planned next, or could have been: repeats, and the level at which they would be tested. Undefined after the last look. */
@@ -235,7 +232,7 @@ function nextOf({ repeats }: Evidence, { alpha, looks }: Policy, { look, alpha: 
   return next === undefined ? undefined : { schedule: looks, repeats: next, alpha: own };
 }
 
-/** What can be done about open rules, a sentence each. */
+/** Possible next steps for open rules, in sentences. */
 function furtherSteps(
   open: readonly RuleResult[],
   advice: RepeatAdvice | undefined,
@@ -244,7 +241,7 @@ function furtherSteps(
 ): string[] {
   if (open.every((rule) => rule.pHolds === undefined)) return [];
   if (next === undefined) {
-    return ['This was the last look that was planned: what remains is another candidate, or new rows.'];
+    return ['This was the last planned look; only another candidate or new rows can decide.'];
   }
   const { repeats, schedule, alpha } = next;
   const chance = advice
@@ -252,7 +249,7 @@ function furtherSteps(
     : '';
   return [
     look === undefined
-      ? `Asking again after more repeats at the same alpha is not honest: every look is another chance to err. Name the looks from the start, as with --looks ${schedule.join(',')}, which tests each at alpha ${alpha.toPrecision(3)}.${chance}`
+      ? `Asking again after more repeats at the same alpha is not honest: every look is another chance to err. Plan the looks from the start, as with --looks ${schedule.join(',')}, which tests each at alpha ${alpha.toPrecision(3)}.${chance}`
       : `To decide: repeat every row up to ${repeats} times (awb infer --repeats ${repeats}) and ask again with the same looks.${chance}`,
   ];
 }
@@ -262,11 +259,11 @@ function chanceText({ kind, chance }: RepeatAdvice): string {
   return `${kind === 'about' ? 'about' : 'at most'} ${share} %`;
 }
 
-/** The chance that all open rules are decided by more repeats; undefined where one of them has no such chance. */
+/** The chance that more repeats decide all open rules; undefined if one of them has no such chance. */
 function chanceForAll(open: readonly RuleResult[]): RepeatAdvice | undefined {
   const advice = open.flatMap((rule) => rule.repeats ?? []);
   if (advice.length < open.length || advice.length === 0) return undefined;
   const least = advice.reduce((a, b) => (b.chance < a.chance ? b : a));
-  // Each of them has to be decided, so together it is less likely than the least likely one.
+  // Each of them must be decided, so the joint chance is less than that of the least likely one.
   return { ...least, kind: advice.length === 1 ? least.kind : 'at-most' };
 }

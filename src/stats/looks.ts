@@ -6,7 +6,7 @@ import type { JudgedRow } from '../core/types.js';
 import { predictionsOf } from './aggregate.js';
 import { normalDensity, normalQuantile, normalTail } from './distributions.js';
 
-/** The repeats after which one looks, rising, such as 1 and 3. */
+/** The numbers of repeats at which to look, rising, such as 1 and 3. */
 export type Schedule = readonly number[];
 
 /** A later look. */
@@ -16,23 +16,22 @@ export interface Next {
   readonly alpha: number;
 }
 
-/** Boole's rule divides the region of a look into at least so many intervals, and into more where the next look is near. */
+/** Boole's rule divides the region of a look into at least this many intervals, and into more if the next look is near. */
 const LEAST_STEPS = 256;
-/** Intervals in a standard deviation of what comes between two looks. */
+/** Intervals per standard deviation of the increment between two looks. */
 const STEPS_A_SPREAD = 16;
-/** Standard errors below which no path is followed. */
+/** Paths below this many standard errors are not followed. */
 const LOWEST = -8;
 
 /**
- * The two-sided level of each look, equal for all, at which the chance that any of them errs in one direction is `alpha / 2`. A look
- * is a mean over the repeats so far, so looks are nested means; where all variance is sampling, the worst case, means over n and
- * m repeats are correlated by `√(n / m)`. That is Pocock's boundary (Biometrika 64(2), 1977) at information in proportion to
- * the repeats, by the recursion of Armitage, McPherson & Rowe (J. R. Statist. Soc. A 132(2), 1969). For 1, 3 at 0.05 it is
- * 0.0277, for 1, 2, 3, 4 it is 0.0182.
+ * The two-sided level of each look, equal for all, at which the chance that any of them errs in one direction is `alpha / 2`. A look is a
+ * mean over the repeats so far, so looks are nested means; in the worst case, where all variance is sampling, means over n and m repeats
+ * are correlated by `√(n / m)`. That is Pocock's boundary (Biometrika 64(2), 1977) at information in proportion to the repeats, by the
+ * recursion of Armitage, McPherson & Rowe (J. R. Statist. Soc. A 132(2), 1969). For 1, 3 at 0.05 it is 0.0277, for 1, 2, 3, 4 it is 0.0182.
  */
 export function alphaOfLook(schedule: Schedule, alpha: number): number {
   if (schedule.length === 1) return alpha;
-  // The secant method: the logarithm of the chance is nearly straight, from one look's boundary to Bonferroni's.
+  // The secant method: the logarithm of the chance is nearly linear between one look's boundary and Bonferroni's.
   const excess = (critical: number) => Math.log(chanceOfCrossing(schedule, critical) / (alpha / 2));
   let [before, critical] = [normalQuantile(1 - alpha / 2), normalQuantile(1 - alpha / schedule.length / 2)];
   let [excessBefore, own] = [excess(before), excess(critical)];
@@ -44,7 +43,7 @@ export function alphaOfLook(schedule: Schedule, alpha: number): number {
   return 2 * normalTail(critical);
 }
 
-/** How probable it is that a sum of normal steps of variance 1, over its standard deviation, is above `critical` at any look. */
+/** The probability that a sum of normal steps of variance 1, over its standard deviation, is above `critical` at any look. */
 function chanceOfCrossing(schedule: Schedule, critical: number): number {
   let crossed = 0;
   // The sum's density at a look over the paths that have not crossed before, as masses at points from `LOWEST` to the boundary.
@@ -75,8 +74,8 @@ function survivors(paths: readonly Path[], spread: number, from: number, to: num
 type Path = Readonly<Record<'at' | 'mass', number>>;
 
 /**
- * How many repeats every row of a run has, whatever the number of their judgements. Undefined where rows differ by more than a few
- * failures explain (1 % of a domain's rows): such a run is not finished, or is of several runs.
+ * How many repeats every row of a run has, regardless of the number of judgements. Undefined if rows differ by more than a few failures
+ * explain (1 % of a domain's rows): such a run is unfinished, or combines several runs.
  */
 export function repeatsOf(rows: Iterable<JudgedRow>): number | undefined {
   const domains = groupBy(predictionsOf([...rows]), ([{ domain }]) => domain);
@@ -85,13 +84,13 @@ export function repeatsOf(rows: Iterable<JudgedRow>): number | undefined {
   return repeats > 0 && means.every((mean) => Math.abs(mean - repeats) <= 0.01 * repeats) ? repeats : undefined;
 }
 
-/** The repeats of the runs that a gate looks at; `base` is absent where there is none. Undefined: see `repeatsOf`. */
+/** The repeats of the runs that a gate looks at; `base` is absent if there is none. Undefined: see `repeatsOf`. */
 export type RunRepeats = Readonly<Partial<Record<'base' | 'candidate', number | undefined>>>;
 
 /**
- * Which look of the schedule this is, from 1 on, by the runs' own repeats. The candidate has to have the repeats of a look. The base
- * has to have as many, or all that the schedule will ever ask for, since it can be repeated once for all candidates. Where this is no
- * look, a sentence says why.
+ * Which look of the schedule this is, from 1 on, by the runs' own repeats. The candidate must have the repeats of a look. The base must
+ * have as many, or all that the schedule will ever ask for, since it can be repeated once for all candidates. If this is not a look, a
+ * sentence says why.
  */
 export function lookAt(schedule: Schedule, { base, candidate }: RunRepeats, hasBase: boolean): number | string {
   const look = candidate === undefined ? 0 : schedule.indexOf(candidate) + 1;
@@ -102,5 +101,5 @@ export function lookAt(schedule: Schedule, { base, candidate }: RunRepeats, hasB
       ? `the rows of the ${run} do not all have the same number of repeats`
       : `the ${run} has ${counted(repeats, 'repeat')} of every row`;
   const found = [has('candidate', candidate), ...(hasBase ? [has('base', base)] : [])].join(', ');
-  return `${found}, and the schedule of looks is ${schedule.join(', ')}: the candidate needs the repeats of a look, and the base as many, or the last number from the start`;
+  return `${found}, but the schedule of looks is ${schedule.join(', ')}; the candidate needs the repeats of a look, and the base as many, or the last number from the start`;
 }

@@ -1,5 +1,5 @@
-// What a gate demands: the policy as a plain object (of YAML, JSON or flags) -> checked, with every default filled in. And the evidence
-// and the limits that it can speak of.
+// What a gate demands: the policy as a plain object (from YAML, JSON or flags) -> checked, with every default filled in. Also the evidence
+// and the limits that it can refer to.
 
 import { z } from 'zod';
 import type { Cost } from '../core/costs.js';
@@ -18,8 +18,8 @@ interface Bound {
 }
 
 /**
- * Bounds by what they hold for: `overall`, a domain, or `each_domain` for those without a bound of their own; with a dimension
- * behind a dot (`terminal.format`) for that dimension instead of the total.
+ * Bounds by what they apply to: `overall`, a domain, or `each_domain` for those without a bound of their own; with a dimension after a dot
+ * (`terminal.format`) for that dimension instead of the total.
  */
 export type Bounds = Readonly<Record<string, Bound>>;
 
@@ -35,8 +35,8 @@ type Given = Readonly<Partial<Record<'maxDomainDrop' | 'alpha', number | undefin
 };
 
 /**
- * The policy without a file: Overall decides, and a domain can only bring a NO-GO. Overall may lose 2 points where nothing else is given,
- * and a domain 5; nothing is held against a base where `maxDrop` is null.
+ * The policy without a file: Overall decides, and a domain can only bring a NO-GO. By default Overall may lose 2 points, and a domain 5; if
+ * `maxDrop` is null, nothing is compared with a base.
  * @throws UserError as `parsePolicy`.
  */
 export function defaultPolicy(
@@ -50,17 +50,17 @@ export function defaultPolicy(
 interface Limit {
   /** Its key in a policy and in JSON. */
   readonly name: string;
-  /** What it is on, in a sentence. */
+  /** What it limits, in a sentence. */
   readonly what: string;
-  /** The greatest limit that makes sense, in its unit, where there is one. */
+  /** The greatest sensible limit, in its unit, if there is one. */
   readonly most?: number;
-  /** A value in its unit, as it reads in a sentence and in a table. */
+  /** A value in its unit, as shown in a sentence and in a table. */
   text(value: number): string;
-  /** What the candidate used, in its unit; undefined where nobody recorded all of it. */
+  /** What the candidate used, in its unit; undefined if it was not fully recorded. */
   used(evidence: Evidence): number | undefined;
 }
 
-/** The limits, in the order in which they are told: truncated predictions of all (0 to 1), completion tokens a row, US dollars for the run. */
+/** The limits, in the order of display: the share of truncated predictions (0 to 1), completion tokens per row, US dollars for the run. */
 export const LIMITS: readonly Limit[] = [
   { name: 'truncated_share', what: 'truncated predictions', most: 1, text: percent, used: truncatedShare },
   {
@@ -84,36 +84,36 @@ function truncatedShare({ candidate }: Evidence): number | undefined {
   return rows === 0 ? undefined : truncated / rows;
 }
 
-/** US dollars; where the cost of some rows is not known, they are at least that. */
+/** US dollars; a lower bound if the cost of some rows is unknown. */
 export type Bill = Pick<Cost, 'usd' | 'unpriced'>;
 
-/** All that a gate may look at. What is absent fails only the critical rules that need it. */
+/** Everything that a gate may look at. Absent evidence fails only the critical rules that need it. */
 export interface Evidence {
-  /** Against the base; without it `max_drop` has nothing to hold. */
+  /** The comparison with the base; without it `max_drop` has nothing to test. */
   readonly comparison?: Comparison;
   /** The candidate's own scores, for `min_score`, for the truncated share and for a published base. */
   readonly candidate?: ScoreCard;
-  /** What the candidate's run took: completion tokens a row, reasoning included, and the cost of world model and judge. */
+  /** What the candidate's run took: completion tokens per row, including reasoning, and the cost of world model and judge. */
   readonly usage?: {
     readonly tokensPerRow?: number | undefined;
     readonly cost?: Bill | undefined;
     readonly judgeCost?: Bill | undefined;
   };
-  /** What the two runs share; one that is absent is unknown. */
+  /** What the two runs share; absent means unknown. */
   readonly shared?: Readonly<Partial<Record<Provenance, 'equal' | 'different'>>>;
-  /** How many rows have ratings outside 1 to 5, which no judge can have meant. A run that has any passes nothing. */
+  /** How many rows have impossible ratings, outside 1 to 5. A run that has any passes nothing. */
   readonly impossible?: { readonly base: number; readonly candidate: number };
-  /** How many repeats the runs have; what a schedule of looks goes by. */
+  /** How many repeats the runs have, for a schedule of looks. */
   readonly repeats?: RunRepeats;
   /** A published row in place of a base run: totals of 0-100 by domain. Against it every rule is advisory. */
   readonly published?: { readonly name: string; readonly scores: Readonly<Record<Domain, number>> };
 }
 
-/** More repeats than anyone runs, and more looks. */
+/** More repeats, and more looks, than anyone runs. */
 const MOST_REPEATS = 100;
 const MOST_LOOKS = 10;
 
-/** The fault of a value that has to be something else, by its place in the policy, such as `max_drop.os.points`. */
+/** The error for an invalid value, by its place in the policy, such as `max_drop.os.points`. */
 function needed(what: string) {
   return {
     error: ({ path = [], input }: z.core.$ZodRawIssue) =>
@@ -148,7 +148,7 @@ function limit(most = Number.POSITIVE_INFINITY) {
     .exactOptional();
 }
 
-/** What shares and bounds can be stated for, beside Overall. */
+/** The possible targets of shares and bounds, apart from Overall. */
 function targetsOf(domains: readonly Domain[]): readonly string[] {
   return [EACH_DOMAIN, ...new Set<Domain>([...DOMAINS, ...domains])];
 }
@@ -158,7 +158,7 @@ function named<Value extends z.ZodType>(known: readonly string[], value: Value) 
   const { error } = needed('a mapping');
   return z.partialRecord(z.enum(known), value, { error: keysError(known, error) }).transform(
     (found) =>
-      // A name is there with its value, or not at all.
+      // A name is either present with its value, or absent.
       found as Readonly<Record<string, z.infer<Value>>>,
   );
 }
@@ -181,13 +181,13 @@ export function policyForm(domains: readonly Domain[]) {
   return mapping('the policy', {
     /** Two-sided level of the intervals; with `looks` over all of them together. */
     alpha: number(1e-6, 0.5).default(0.05),
-    /** The repeats after which the gate is asked, named from the start (looks.ts); absent where it is asked once. */
+    /** The repeats at which the gate is asked, planned from the start (looks.ts); absent if it is asked once. */
     looks: looks.optional(),
     /** Points of 0-100 that the candidate may lose against the base. */
     max_drop: bounds(domains).default({}),
-    /** The least score of the candidate itself, 0-100. */
+    /** The minimum score of the candidate itself, 0-100. */
     min_score: bounds(domains).default({}),
-    /** Least share of rows, 0 to 1, by domain, or `each_domain`. */
+    /** Minimum share of rows, 0 to 1, by domain, or `each_domain`. */
     min_coverage: z
       .preprocess((value) => (typeof value === 'number' ? { [EACH_DOMAIN]: value } : value), shares)
       .default({}),
@@ -202,15 +202,15 @@ export function policyForm(domains: readonly Domain[]) {
     })
     .refine(
       ({ maxDrop, minScore, limits }) => [maxDrop, minScore, limits].some((rules) => Object.keys(rules).length > 0),
-      'the policy demands nothing; give it max_drop, min_score or limits',
+      'the policy demands nothing; add max_drop, min_score or limits',
     );
 }
 
 /**
- * Checks a policy and fills in its defaults (`alpha` 0.05, `min_coverage` 0.99, `require_equal` judge and rubric). Only what it
- * names is tested. A bound is a number, which is critical, or `{ points, tier }` (`{ max, tier }` for a limit).
- * @param domains names of domains beside the published seven.
- * @param where what stands before a fault: the file, and the line of a path
+ * Checks a policy and fills in its defaults (`alpha` 0.05, `min_coverage` 0.99, `require_equal` judge and rubric). Only what it names is
+ * tested. A bound is a number, which is critical, or `{ points, tier }` (`{ max, tier }` for a limit).
+ * @param domains names of domains in addition to the published seven.
+ * @param where returns the prefix of an error: the file, and the line of a path
  * @throws UserError 65 on unknown keys, with the nearest known one, and on values out of range; it names their paths.
  */
 export function parsePolicy(value: unknown, domains: readonly Domain[] = [], where: (path: Path) => string = () => '') {
@@ -223,7 +223,7 @@ export function parsePolicy(value: unknown, domains: readonly Domain[] = [], whe
   );
 }
 
-/** What a policy states under a key, names from `Object.prototype` aside. */
+/** What a policy states under a key, ignoring names from `Object.prototype`. */
 export function ownOf<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(record, key) ? record[key] : undefined;
 }

@@ -1,4 +1,4 @@
-// What drawing again says of a mean over clusters: the bootstrap's interval and the sign-flip test's p.
+// Resampling for a mean over clusters: the bootstrap's interval and the sign-flip test's p.
 import type { Interval } from '../core/comparison.js';
 import { groupBy, quantile, sum } from '../core/groups.js';
 import { drawn, type Random, randomOf } from '../core/random.js';
@@ -12,7 +12,7 @@ export type Strata = readonly (readonly Observation[])[];
 /** How many samples are drawn, and from which seed. */
 export type Resampling = Readonly<Record<'draws' | 'seed', number>>;
 
-/** What the observations of each cluster add up to, and how many they are. */
+/** The sum and the number of each cluster's observations. */
 function clusterSums(observations: readonly Observation[]) {
   return Array.from(groupBy(observations, ({ cluster }) => cluster).values(), (found) => {
     return { sum: sum(found, ({ value }) => value), size: found.length };
@@ -25,9 +25,9 @@ export function redrawn<T>(clusters: readonly T[], random: Random): T[] {
 }
 
 /**
- * The 95 % percentile interval of a cluster bootstrap (Efron & Tibshirani 1993, ch. 13; Cameron, Gelbach & Miller 2008): whole
- * clusters are drawn with replacement, within each stratum. A cross-check of the t interval; with fewer than about 30
- * clusters it is too narrow. Undefined where a stratum has fewer than two clusters.
+ * The 95 % percentile interval of a cluster bootstrap (Efron & Tibshirani 1993, ch. 13; Cameron, Gelbach & Miller 2008): whole clusters are
+ * drawn with replacement, within each stratum. A cross-check of the t interval; with fewer than about 30 clusters it is too narrow.
+ * Undefined if a stratum has fewer than two clusters.
  */
 export function bootstrapInterval(strata: Strata, { draws, seed }: Resampling): Interval | undefined {
   const parts = strata.map(clusterSums);
@@ -42,8 +42,8 @@ export function bootstrapInterval(strata: Strata, { draws, seed }: Resampling): 
 }
 
 /**
- * The 95 % percentile interval of a cluster bootstrap: as many clusters as there are, drawn with replacement. Draws that give no
- * figure are left out; the ends are null where none gives one, and below `LEAST_CLUSTERS`.
+ * The 95 % percentile interval of a cluster bootstrap: as many clusters as there are, drawn with replacement. Draws that give no figure are
+ * left out; the ends are null if none gives one, and below `LEAST_CLUSTERS`.
  */
 export function resampledEnds<T>(
   clusters: readonly T[],
@@ -56,20 +56,20 @@ export function resampledEnds<T>(
   return percentiles(found, ALPHA / 2, 1 - ALPHA / 2) ?? { low: null, high: null };
 }
 
-/** The values between which these shares of them lie; undefined where there are none. */
+/** The values between which these shares of them lie; undefined if there are none. */
 export function percentiles(values: readonly number[], from: number, to: number): Interval | undefined {
   const sorted = values.toSorted((a, b) => a - b);
   const [low, high] = [quantile(sorted, from), quantile(sorted, to)];
   return low === undefined || high === undefined ? undefined : { low, high };
 }
 
-/** Up to how many clusters every pattern of signs is counted instead of a sample of them: 2^15 patterns, by symmetry. */
+/** Up to this many clusters every pattern of signs is counted instead of a sample: 2^15 patterns, by symmetry. */
 const EXACT_CLUSTERS = 16;
 
 /**
- * The two-sided p of the hypothesis that differences are as likely up as down, by flipping the signs of whole clusters: the
- * share of sign patterns whose mean is at least as far from 0 as the observed one. Up to 16 clusters that differ from 0
- * every pattern is counted; beyond, `draws` are sampled and `(found + 1) / (draws + 1)` is given (Phipson & Smyth 2010).
+ * The two-sided p of the hypothesis that differences are as likely up as down, by flipping the signs of whole clusters: the share of sign
+ * patterns whose mean is at least as far from 0 as the observed one. Up to 16 clusters that differ from 0, every pattern is counted;
+ * beyond, `draws` are sampled and the result is `(found + 1) / (draws + 1)` (Phipson & Smyth 2010).
  */
 export function signFlipP(strata: Strata, { draws, seed }: Resampling): number {
   const parts = strata.flatMap((observations) =>
@@ -77,7 +77,7 @@ export function signFlipP(strata: Strata, { draws, seed }: Resampling): number {
   );
   const moved = parts.filter((part) => part !== 0);
   const observed = Math.abs(moved.reduce((sum, part) => sum + part, 0));
-  // Means that only rounding sets apart count as equal.
+  // Means that differ only by rounding count as equal.
   const least = observed - 1e-9 * moved.reduce((sum, part) => sum + Math.abs(part), 0);
   const isExact = moved.length <= EXACT_CLUSTERS;
   // A pattern and its mirror image are equally far from 0, so the last sign can stay.

@@ -1,4 +1,5 @@
-// The card of a rollout: its curves by step and by distance, and its drift beside a teacher-forced run; every step is placed by its own rows.
+// The card of a rollout: its curves by step and by distance, and its drift compared with a teacher-forced run; each row gives the place of
+// its own step.
 
 import { type EstimateDocument, estimateDocument } from '../core/document.js';
 import { domainsOfMean, inDomains } from '../core/domains.js';
@@ -11,13 +12,13 @@ import { meanFigure, predictionsOf } from './aggregate.js';
 import { aboveBy, clusteredEstimate, mean, meanOfEstimates, satterthwaite } from './clusters.js';
 import { type Scale, withInterval } from './intervals.js';
 
-/** What is told of a rollout: the score with failures at rating 1, or a measure and the range in which it ends. */
+/** The figure reported for a rollout: the score with failures at rating 1, or a measure and its range. */
 interface RolloutFigure {
   readonly measure?: string;
   readonly scale: Scale;
 }
 
-/** A judged row that stands in a rollout. */
+/** A judged row that belongs to a rollout. */
 type SteppedRow = JudgedRow & { readonly rollout: RolloutStep };
 
 export function isStepped(row: JudgedRow): row is SteppedRow {
@@ -28,13 +29,13 @@ export function isStepped(row: JudgedRow): row is SteppedRow {
 export type RolloutCard = NonNullable<ReturnType<typeof rolloutCard>>;
 /** Rows at some steps, or at some distances from the last true observation. */
 export type RolloutBin = ReturnType<typeof rolloutPart>['by_step'][number];
-/** What pairing with a teacher-forced run tells. */
+/** What pairing with a teacher-forced run shows. */
 export type DriftCard = ReturnType<typeof driftCard>;
-/** The drift of all rows, null where no row has a partner; and of those that are on script, absent also where nothing is off-script. */
+/** The drift of all rows, null if no row has a partner; and of the on-script rows, also absent if nothing is off-script. */
 export type Drifts = DriftCard['overall'];
 
 /**
- * The card of a run, as `rollout` stands in the document of `awb score --json`; undefined where none of its rows stands in a rollout.
+ * The card of a run, as `rollout` in the document of `awb score --json`; undefined if none of its rows belongs to a rollout.
  * @param forced the rows of a run that predicted the same with true histories, judged in the same way
  */
 export function rolloutCard(rows: readonly JudgedRow[], figure: RolloutFigure, forced?: readonly JudgedRow[]) {
@@ -42,9 +43,9 @@ export function rolloutCard(rows: readonly JudgedRow[], figure: RolloutFigure, f
   if (stepped.length === 0) return undefined;
   const partners = forced && valuesOf(forced, figure);
   return {
-    /** The measure that is told of, where nothing was rated; else it is the score. */
+    /** The measure reported if nothing was rated; otherwise it is the score. */
     measure: figure.measure ?? null,
-    /** True turns in front of the rollouts: one number, unless the file holds several rollouts. */
+    /** True turns before the rollouts: one number, unless the file contains several rollouts. */
     from: [...new Set(stepped.map(({ rollout }) => rollout.from))].sort((a, b) => a - b),
     ...rolloutPart(stepped, figure, partners),
     domains: Object.fromEntries(
@@ -58,7 +59,7 @@ export function rolloutCard(rows: readonly JudgedRow[], figure: RolloutFigure, f
 const LEAST_ROWS = 10;
 const MOST_BINS = 12;
 
-/** The counts and curves of these rows; beside those of the teacher-forced partners that they have. Counts are of rows times repeats. */
+/** The counts and curves of these rows, next to those of their teacher-forced partners. Counts are of rows times repeats. */
 function rolloutPart(rows: readonly SteppedRow[], figure: RolloutFigure, partners: Partners | undefined) {
   const { scale } = figure;
   const all = [...valuesOf(rows, figure).values()];
@@ -77,9 +78,11 @@ function rolloutPart(rows: readonly SteppedRow[], figure: RolloutFigure, partner
         to,
         /** The mean over these rows, the model's failures at rating 1. */
         score: estimateDocument(meanOf(within(all), scale)),
-        /** The same without what is off-script; absent where nothing is, or where nothing is left. */
+        /** The same without off-script rows; absent if there are none, or if nothing is left. */
         on_script: documentOfMean(left, scale),
-        /** Of the rows that have a teacher-forced partner: what that scores, and how the rollout differs from it. Absent without partners. */
+        /**
+         * For the rows with a teacher-forced partner: the partners' score, and how the rollout differs from it. Absent without partners.
+         */
         teacher_forced: documentOfMean(forced, scale),
         difference: documentOfMean(paired),
       };
@@ -95,7 +98,7 @@ function rolloutPart(rows: readonly SteppedRow[], figure: RolloutFigure, partner
   };
 }
 
-/** A row of a rollout, and what it counts as. */
+/** A row of a rollout, and its points. */
 interface Valued {
   readonly row: SteppedRow;
   readonly value: number;
@@ -106,7 +109,7 @@ function meanOf(rows: readonly Valued[], scale?: Scale): Estimate {
   return clusteredEstimate(observations, scale);
 }
 
-/** Undefined of no rows. */
+/** Undefined for no rows. */
 function documentOfMean(rows: readonly Valued[], scale?: Scale): EstimateDocument | undefined {
   return rows.length === 0 ? undefined : estimateDocument(meanOf(rows, scale));
 }
@@ -115,14 +118,14 @@ function countPredictions(rows: readonly SteppedRow[]): number {
   return new Set(rows.map(({ key, repeat }) => rowId(key, repeat))).size;
 }
 
-/** Whether the recorded action refers to nothing that the rollout did not show. */
+/** Whether the rollout has shown everything that the recorded action refers to. */
 function isOnScript({ rollout }: SteppedRow): boolean {
   return rollout.offScript.length === 0;
 }
 
 /**
- * Neighbouring places in ranges, from the lowest on: each as short as it can be with rows and trajectories enough for an interval. What
- * is left at the end goes with the last.
+ * Groups neighbouring places into ranges, starting from the lowest: each as short as possible with enough rows and trajectories for an
+ * interval. What is left at the end joins the last range.
  */
 function rangesOf(placed: readonly { readonly place: number; readonly cluster: string }[]) {
   const least = Math.max(LEAST_ROWS, Math.ceil(placed.length / MOST_BINS));
@@ -141,7 +144,7 @@ function rangesOf(placed: readonly { readonly place: number; readonly cluster: s
   return [...ranges, { from: before?.from ?? first.place, to: last.place }];
 }
 
-/** The drift of a rollout beside a teacher-forced run. */
+/** The drift of a rollout compared with a teacher-forced run. */
 export function driftCard(rows: readonly SteppedRow[], partners: Partners, figure: RolloutFigure) {
   const isOffScript = rows.some((row) => !isOnScript(row));
   const domains = inDomains(rows).map(([domain, own]) => ({
@@ -151,11 +154,11 @@ export function driftCard(rows: readonly SteppedRow[], partners: Partners, figur
   }));
   const paired = pairsOf(rows, partners, figure).length;
   return {
-    /** Rows with a figure in both runs, and rows of the rollout alone. */
+    /** Rows with a figure in both runs, and rows of the rollout only. */
     paired,
     unpaired: valuesOf(rows, figure).size - paired,
     domains: Object.fromEntries(domains.map(({ domain, ...drifts }) => [domain, driftsDocument(drifts)] as const)),
-    /** The mean over the domains that have it: over the seven published ones where all have. */
+    /** The mean over the domains that have it: over the seven published ones if all have it. */
     overall: driftsDocument({ all: meanDrift(domains, 'all'), onScript: meanDrift(domains, 'onScript') }),
   };
 }
@@ -171,16 +174,16 @@ function driftsDocument({ all, onScript }: Estimates) {
   return { ...figures(all), on_script: onScript && figures(onScript) };
 }
 
-/** How a rollout falls behind the teacher-forced predictions of the same rows; undefined of none. */
+/** How a rollout falls behind the teacher-forced predictions of the same rows; undefined for none. */
 function driftOf(pairs: readonly RowPair[]) {
   if (pairs.length === 0) return undefined;
   const points = pairs.map(({ row: { rollout, trajectory }, value }) => {
     return { x: rollout.distance, y: value, chain: rollout.chain, cluster: trajectory };
   });
   return {
-    /** How the paired difference changes a step, within chains, in points; absent where no chain has rows at two distances. */
+    /** How the paired difference changes per step, within chains, in points; absent if no chain has rows at two distances. */
     slope: slopeWithin(points),
-    /** The paired difference itself, rollout less teacher-forced: its mean over rows. */
+    /** The paired difference itself, rollout minus teacher-forced: its mean over rows. */
     difference: meanOf(pairs),
   };
 }
@@ -199,7 +202,7 @@ function meanDrift(
   return difference && { slope: mean('slope'), difference };
 }
 
-/** What each row counts as, by its key; one that has no figure is absent. */
+/** The points of each row, by its key; a row without the figure is absent. */
 export function valuesOf<R extends JudgedRow>(rows: readonly R[], { measure }: RolloutFigure) {
   const figureOf = (row: JudgedRow) => (measure === undefined ? countedPoints(row, 'total') : row.measures?.[measure]);
   const values = new Map<string, { readonly row: R; readonly value: number }>();
@@ -211,12 +214,12 @@ export function valuesOf<R extends JudgedRow>(rows: readonly R[], { measure }: R
   return values;
 }
 
-/** A row of a rollout beside the teacher-forced predictions of the same row; its value is the rollout's less theirs. */
+/** A row of a rollout paired with the teacher-forced predictions of the same row; its value is the rollout's minus theirs. */
 interface RowPair extends Valued {
   readonly forced: number;
 }
 
-/** What the rows of a teacher-forced run count as, by key. */
+/** The points of the rows of a teacher-forced run, by key. */
 type Partners = ReadonlyMap<string, { readonly value: number }>;
 
 /** The rows that have the figure in both runs. */
@@ -232,21 +235,21 @@ export interface Point {
   readonly x: number;
   readonly y: number;
   readonly chain: string;
-  /** The trajectory: chains of one are not independent. */
+  /** The trajectory: its chains are not independent. */
   readonly cluster: string;
 }
 
 /**
- * The slope of y on x by least squares with an effect of each chain (the within estimator): what sets one chain apart from another, such
- * as how hard its trajectory is, does not count. Undefined where no chain has two places.
+ * The slope of y on x by least squares with an effect of each chain (the within estimator): what distinguishes one chain from another, such
+ * as the difficulty of its trajectory, does not count. Undefined if no chain has two places.
  *
- * The standard error is the bias-reduced CR2 of Bell & McCaffrey (2002). With x and y as they differ from their chain's means, S_g a
- * cluster's sum of x², p_g its share in the sum S of all, r the residuals and `U_g = Σ x r`: `SE² = Σ U_g² / (1 - p_g) / S²`, since the
- * effects of chains lie within clusters and x is all that is left. With fewer than five clusters that have two places there is none.
+ * The standard error is the bias-reduced CR2 of Bell & McCaffrey (2002). With x and y as deviations from their chain's means, S_g a
+ * cluster's sum of x², p_g its share in the total sum S, r the residuals and `U_g = Σ x r`: `SE² = Σ U_g² / (1 - p_g) / S²`, since the
+ * effects of chains lie within clusters and only x is left. With fewer than five clusters that have two places there is none.
  *
- * The degrees of freedom are Satterthwaite's, as of a mean (clusters.ts), were the slopes of clusters to vary by τ² beside the rows' own
- * σ²: a cluster's U_g then varies by `v_g = S_g (σ² + τ² S_g)`. Both are estimated by moments, from Σ r² and from Σ U_g² / (1 - p_g), and
- * none is below 0. Long trajectories weigh far more than short ones, so they are often few.
+ * The degrees of freedom are Satterthwaite's, as for a mean (clusters.ts), assuming that the slopes of clusters vary by τ² in addition to
+ * the rows' own σ²: a cluster's U_g then varies by `v_g = S_g (σ² + τ² S_g)`. Both are estimated by moments, from Σ r² and from Σ U_g² / (1
+ * - p_g), and neither is below 0. Long trajectories weigh far more than short ones, so they are often few.
  */
 export function slopeWithin(points: readonly Point[]): Estimate | undefined {
   const centred = [...groupBy(points, ({ chain }) => chain).values()].flatMap(aroundMean);
@@ -272,14 +275,14 @@ export function slopeWithin(points: readonly Point[]): Estimate | undefined {
   return withInterval({ value, rows, clusters: clusters.length, se: Math.sqrt(spread) / whole, df }, 'difference');
 }
 
-/** The points of a chain as they differ from their means; none where all stand at one place. */
+/** The points of a chain as deviations from their means; none if all are at one place. */
 function aroundMean(points: readonly Point[]): Point[] {
   if (points.every(({ x }) => x === points[0]?.x)) return [];
   const [x, y] = [mean(points.map((point) => point.x)), mean(points.map((point) => point.y))];
   return points.map((point) => ({ ...point, x: point.x - x, y: point.y - y }));
 }
 
-/** The variance of rows and that of slopes, up to a factor; a negative one is 0. */
+/** The variance of rows and that of slopes, up to a factor; negative values become 0. */
 function rowsToSlopes(squares: number, spread: number, freedom: number, sizes: readonly number[], whole: number) {
   const all = sum(sizes, (size) => size ** 2);
   const determinant = freedom * all - whole ** 2;

@@ -1,4 +1,4 @@
-// What the rows of a run on scenarios come to: by domain, by scenario, by both, and in all.
+// The results of a run on scenarios: by domain, by scenario, by both, and overall.
 
 import { z } from 'zod';
 import { COUNT, ESTIMATE, estimateDocument, keyed } from '../core/document.js';
@@ -11,9 +11,11 @@ import { bounded } from './intervals.js';
 
 const NAMES = keysOf(SCENARIO_MEASURES);
 
-/** What rows come to: those of one scenario, of one domain, of one scenario in one domain, or all. A measure of no row is null. */
+/**
+ * The results of some rows: those of one scenario, of one domain, of one scenario in one domain, or all. A measure that no row has is null.
+ */
 const PART = z.strictObject({
-  /** Rows under a scenario, those among them of which nothing is known included. */
+  /** Rows with a scenario, including those about which nothing is known. */
   ...keyed(COUNT, 'samples', 'trajectories'),
   /** Rows without a prediction, by class: those that the model caused count as not followed, the others are missing. */
   failures: z.record(z.string(), COUNT),
@@ -21,23 +23,22 @@ const PART = z.strictObject({
 });
 export type ScenarioPart = z.infer<typeof PART>;
 
-/** All that a run on scenarios comes to, as `--json` prints it; whoever prints it adds what else it knows. */
+/** The complete results of a run on scenarios, as `--json` prints them; whoever prints them adds its own fields. */
 export const SCENARIOS = z.strictObject({
   schema: z.literal('awb.scenarios/1'),
   /** The mean of the domains. */
   overall: PART,
   domains: z.record(z.string(), PART),
-  /** Over all domains alike, each row counting once; and in each domain. */
+  /** Over all domains equally, each row counting once; and in each domain. */
   scenarios: z.record(z.string(), PART.extend({ domains: z.record(z.string(), PART) })),
 });
 export type ScenarioFigures = z.infer<typeof SCENARIOS>;
 
 /**
- * A figure is the mean over the rows that have it, each counting once, with the interval of a score clustered by trajectory
- * (clusters.ts): a row stands under several scenarios, and rows of one trajectory are not independent either. Where all rows are at 0
- * or at 100 the bounds of `boundsOf` take the interval's place. The figures in all are the unweighted means of the
- * domains, of the seven published ones alone where all are there.
- * Scenarios come by their domain, and then by name.
+ * A figure is the mean over the rows that have it, each counting once, with the interval of a score clustered by trajectory (clusters.ts):
+ * a row occurs in several scenarios, and rows of one trajectory are not independent either. If all rows are at 0 or at 100, the bounds of
+ * `boundsOf` replace the interval. The overall figures are the unweighted means of the domains, of the seven published ones only if all are
+ * present. Scenarios are sorted by domain, and then by name.
  */
 export function scenarioFigures(rows: readonly ScenarioRow[]): ScenarioFigures {
   const byDomain = inDomains(rows).map(([domain, own]) => ({ domain, own, figures: figuresOf(own) }));
@@ -64,7 +65,7 @@ function firstDomain(rows: Some<ScenarioRow>): Domain {
   return rows.map(({ domain }) => domain).reduce((a, b) => (inTableOrder(a, b) <= 0 ? a : b));
 }
 
-/** What is not known is undefined. */
+/** Unknown values are undefined. */
 type Figures = Readonly<Record<ScenarioMeasure, Estimate | undefined>>;
 
 function partOf(rows: readonly ScenarioRow[], figures: Figures): ScenarioPart {

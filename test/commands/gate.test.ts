@@ -66,8 +66,7 @@ describe('the verdict is the exit code', () => {
   });
 
   it('ratings that cannot be pass no gate, on either side and whatever it holds', async () => {
-    const told =
-      'Rows with ratings outside 1 to 5, which no judge can have meant: 1 of the candidate; judge them again';
+    const told = 'Rows with impossible ratings (outside 1 to 5): 1 of the candidate; judge them again';
     expect((await gate(['base', 'impossible'])).stdout.replace(/\s+/g, ' ')).toContain(told);
     expect(await gate(['impossible', 'same'])).toMatchObject({ code: 3 });
     expect(await gate(['--min-overall', '1', 'all-impossible'])).toMatchObject({ code: 3 });
@@ -104,7 +103,7 @@ describe('the verdict is the exit code', () => {
   it.each([
     [
       ['--looks', '2,4'],
-      'the candidate has 1 repeat of every row, the base has 1 repeat of every row, and the schedule of looks is 2, 4',
+      'the candidate has 1 repeat of every row, the base has 1 repeat of every row, but the schedule of looks is 2, 4',
     ],
     [
       ['--looks', '3,1'],

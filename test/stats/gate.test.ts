@@ -116,11 +116,11 @@ describe('too little evidence', () => {
     );
 
   test.each([
-    [2, 'and every domain needs 5)'],
-    [5, '(95 % interval -10.00 to +10.00); it may lose 2.00: that is not enough evidence (4.0 degrees of freedom'],
+    [2, 'but every domain needs 5)'],
+    [5, '(95 % interval -10.00 to +10.00); it may lose 2.00: not enough evidence (4.0 degrees of freedom'],
     // 56 trajectories together, of which a tenth may be unlike in any domain.
-    [8, '(95 % interval -6.38 to +6.38); it may lose 2.00: that is not enough evidence (7.0 degrees of freedom'],
-    [25, '(95 % interval -2.09 to +2.09); it may lose 2.00: the interval lies on both sides of that'],
+    [8, '(95 % interval -6.38 to +6.38); it may lose 2.00: not enough evidence (7.0 degrees of freedom'],
+    [25, '(95 % interval -2.09 to +2.09); it may lose 2.00: the interval contains this bound'],
   ])('%d rows a domain, all rated 3, prove nothing', (count, reason) => {
     const report = decide({ comparison: alike(count) }, defaultPolicy());
     expect(report.verdict).toBe('INCONCLUSIVE');
@@ -165,7 +165,7 @@ describe('too little evidence', () => {
     const total = difference(value, 0.1);
     const report = gate({ ...total, difference: { ...total.difference, df: 7.9 } });
     expect(report.verdict).toBe('INCONCLUSIVE');
-    expect(report.summary).toContain('7.9 degrees of freedom, and at least 8 are needed');
+    expect(report.summary).toContain('7.9 degrees of freedom, but at least 8 are needed');
     expect(gate({ ...total, difference: { ...total.difference, df: 8 } }).verdict).toBe(value < -2 ? 'NO-GO' : 'GO');
   });
 });
@@ -200,7 +200,7 @@ describe('domains without a policy', () => {
     expect(rule).toMatchObject({ verdict: 'INCONCLUSIVE', counts: false });
     expect(rule?.pAdjusted).toBeCloseTo(7 * 0.01248, 3);
     expect(rule?.sentence).toContain(
-      'broken taken alone, but not among 7 rules (adjusted one-sided p 0.087, and 0.025 is needed)',
+      'broken on its own, but not among 7 rules (adjusted one-sided p 0.087, 0.025 is needed)',
     );
   });
 
@@ -445,7 +445,7 @@ describe('a published base', () => {
   test('is compared over the domains that both have', () => {
     const overall = report.rules.find((rule) => rule.kind === 'published' && rule.domain === undefined);
     expect(overall?.bound).toBe(78);
-    expect(overall?.sentence).toContain('against the published 80.00 of Some-Model, of which 2.00 may be lost');
+    expect(overall?.sentence).toContain('against the published 80.00 of Some-Model, it may lose 2.00');
     expect(overall?.sentence).not.toMatch(/advice/i);
   });
 
@@ -562,7 +562,7 @@ describe('planned looks', () => {
     const last = at(3, difference(-1, 0.9));
     expect(last.level.look).toBe(2);
     expect(last.repeats).toBeUndefined();
-    expect(last.further).toEqual([expect.stringContaining('This was the last look that was planned')]);
+    expect(last.further).toEqual([expect.stringContaining('This was the last planned look')]);
   });
 
   test('refuse repeats that were not planned, with the schedule', () => {
@@ -579,14 +579,14 @@ describe('planned looks', () => {
 describe('what decides', () => {
   test('is said: one-sided levels, and how many rules Holm’s adjustment is over', () => {
     expect(gate(fine).level.sentence).toBe(
-      "GO where each critical rule is shown to hold, one-sided at 0.025; NO-GO where one is shown to be broken: Overall's drop at 0.025, the 0 other rules that can be tested share another 0.025 (Holm).",
+      "GO if each critical rule is shown to hold, one-sided at 0.025; NO-GO if one is shown to be broken: Overall's drop at 0.025, the 0 other testable rules share another 0.025 (Holm).",
     );
     expect(gate(fine, [domain('os', fine), domain('web', fine)]).level.sentence).toContain(
-      "Overall's drop at 0.025, the 2 other rules that can be tested share another 0.025 (Holm)",
+      "Overall's drop at 0.025, the 2 other testable rules share another 0.025 (Holm)",
     );
     const floors = parsePolicy({ min_score: { overall: 50, terminal: 50 } });
     // Nothing can be tested where nothing was rated.
-    expect(decide({}, floors).level.sentence).toContain('the 0 other rules that can be tested');
+    expect(decide({}, floors).level.sentence).toContain('the 0 other testable rules');
   });
 
   test('stands at each rule: the p of holding and the adjusted p of a breach', () => {

@@ -91,7 +91,7 @@ describe('which look it is', () => {
 
   test.each([
     [{ base: 2, candidate: 2 }, 'the candidate has 2 repeats of every row, the base has 2'],
-    [{ base: 1, candidate: 3 }, 'the base has 1 repeat of every row, and the schedule of looks is 1, 3'],
+    [{ base: 1, candidate: 3 }, 'the base has 1 repeat of every row, but the schedule of looks is 1, 3'],
     [{ base: 2, candidate: 1 }, 'the base as many, or the last number from the start'],
     [{ base: undefined, candidate: 1 }, 'the rows of the base do not all have the same number of repeats'],
     [{ base: 1, candidate: undefined }, 'the rows of the candidate do not all have the same number of repeats'],

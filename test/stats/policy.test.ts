@@ -87,7 +87,7 @@ describe('a policy', () => {
     [{ limits: { truncated_share: 2 } }, 'limits.truncated_share.max has to be a number from 0 to 1; it is 2'],
     [{ limits: { cost: { max: Number.NaN } } }, 'limits.cost.max has to be a number of at least 0'],
     [{ alpha: 0, max_drop: { os: 2 } }, 'alpha has to be a number from 0.000001 to 0.5; it is 0'],
-    [{ alpha: 0.05 }, 'the policy demands nothing; give it max_drop, min_score or limits'],
+    [{ alpha: 0.05 }, 'the policy demands nothing; add max_drop, min_score or limits'],
     [null, 'the policy has to be a mapping with alpha, looks, max_drop'],
     [['max_drop'], 'the policy has to be a mapping'],
   ])('%j is refused with what would mend it', (value, message) => {

@@ -1,4 +1,4 @@
-// How far those who rated the same predictions agree, beyond chance: Krippendorff's alpha.
+// How far several raters of the same predictions agree beyond chance: Krippendorff's alpha.
 
 import { z } from 'zod';
 import { COUNT, FIGURE, keyed } from '../../core/document.js';
@@ -6,13 +6,13 @@ import { present } from '../../core/errors.js';
 import { groupBy } from '../../core/groups.js';
 import { type Resampling, resampledEnds } from '../resampling.js';
 
-/** How far raters agree beyond what chance gives. */
+/** How far raters agree beyond chance. */
 export const ALPHA = z.strictObject({
-  /** 1 is perfect agreement, 0 is what chance gives; below 0 they disagree more than by chance. */
+  /** 1 is perfect agreement, 0 is chance; below 0 they disagree more than by chance. */
   alpha: z.number(),
   /** The 95 % interval; null below `LEAST_CLUSTERS`. */
   ...keyed(FIGURE, 'low', 'high'),
-  /** What has at least two ratings: the rest says nothing. */
+  /** Counts only predictions with at least two ratings: the rest carry no information. */
   ...keyed(COUNT, 'predictions', 'ratings', 'clusters'),
 });
 export type Alpha = z.infer<typeof ALPHA>;
@@ -20,7 +20,7 @@ export type Alpha = z.infer<typeof ALPHA>;
 /** `interval`: values differ by their distance. `ordinal`: only their order counts, so values differ by the ranks between them. */
 export type AlphaMetric = 'interval' | 'ordinal';
 
-/** What one item was given, by however many raters. A rating that is missing is left out. */
+/** The ratings of one item, by any number of raters. Missing ratings are left out. */
 export interface RatedUnit {
   readonly values: readonly number[];
   /** Its trajectory. */
@@ -29,8 +29,8 @@ export interface RatedUnit {
 
 /**
  * Krippendorff's alpha (Krippendorff, "Content Analysis", 4th ed., ch. 12) with the 95 % percentile interval of a bootstrap that draws
- * whole trajectories and reckons the expected disagreement of each draw anew. Null where no unit has two ratings, and where all
- * ratings are the same one: nothing then says what chance would give. Draws in which that is so are left out.
+ * whole trajectories and recomputes the expected disagreement for each draw. Null if no unit has two ratings, or all ratings are equal:
+ * chance is then undefined. Draws with the same problem are left out.
  */
 export function agreementOf(units: readonly RatedUnit[], metric: AlphaMetric, resampling: Resampling): Alpha | null {
   const paired = units.filter(({ values }) => values.length > 1);
@@ -55,12 +55,12 @@ function tally(units: readonly RatedUnit[]) {
   return { places, clusters };
 }
 
-/** What a cluster's units add to the whole. Values stand for themselves by their place among all values, which are sorted. */
+/** What a cluster's units contribute to the total. A value is represented by its index in the sorted list of all values. */
 type ClusterTally = ReturnType<typeof tallyCluster>;
 
 function tallyCluster(units: readonly (readonly number[])[]) {
   const counts = Array.from(groupBy(units.flat(), Number), ([place, given]) => [place, given.length] as const);
-  /** Unlike ratings of one unit, each pair with its weight: 1 / (ratings of the unit - 1), as Krippendorff's coincidences. */
+  /** Differing ratings of one unit, each pair with its weight: 1 / (ratings of the unit - 1), as in Krippendorff's coincidences. */
   const pairs = units.flatMap((unit) =>
     unit.flatMap((place, at) =>
       unit.slice(at + 1).flatMap((other) => (other === place ? [] : [[place, other, 1 / (unit.length - 1)] as const])),
@@ -70,12 +70,12 @@ function tallyCluster(units: readonly (readonly number[])[]) {
 }
 
 /**
- * Observed and expected disagreement are sums of squared distances, and those of the ordinal metric are distances between mid-ranks.
- * So both metrics are one formula over positions: the values themselves, or their mid-ranks.
+ * Observed and expected disagreement are sums of squared distances; in the ordinal metric these are distances between mid-ranks. So both
+ * metrics share one formula over positions: the values themselves, or their mid-ranks.
  */
 function alphaOf(clusters: readonly ClusterTally[], places: readonly number[], metric: AlphaMetric) {
   const counts = new Float64Array(places.length);
-  // The hottest loops of the bootstrap. A place is below the number of places, so the counts and positions are there.
+  // The hottest loops of the bootstrap. Places are below the number of places, so counts and positions are defined.
   for (const cluster of clusters) {
     for (const [place, count] of cluster.counts) counts[place] = (counts[place] as number) + count; // as above
   }

@@ -1,4 +1,4 @@
-// Weighted kappa: how far two who rated the same predictions agree, beyond what their own habits would give by chance.
+// Weighted kappa: how far two raters of the same predictions agree, beyond the chance given by their own habits.
 
 import { z } from 'zod';
 import { COUNT, FIGURE, keyed } from '../../core/document.js';
@@ -6,32 +6,32 @@ import { present } from '../../core/errors.js';
 import { groupBy, sum } from '../../core/groups.js';
 import { type Resampling, resampledEnds } from '../resampling.js';
 
-/** 1 is perfect agreement, 0 what chance gives. */
+/** 1 is perfect agreement, 0 is chance. */
 export const KAPPA = z.strictObject({
   kappa: z.number(),
   /** The 95 % interval; null below `LEAST_CLUSTERS`. */
   ...keyed(FIGURE, 'low', 'high'),
-  /** Pairs of ratings, and the trajectories behind them. */
+  /** Pairs of ratings, and their trajectories. */
   ...keyed(COUNT, 'rows', 'clusters'),
 });
 type Kappa = z.infer<typeof KAPPA>;
 
-/** What a prediction was given by people, each once. */
+/** The ratings that people gave a prediction, one per person. */
 export interface RatedByPeople {
   readonly people: readonly { readonly rater: string; readonly rating: number }[];
   /** The prediction's trajectory. */
   readonly cluster: string;
 }
 
-/** Two ratings of one prediction; `sides` names who gave them. */
+/** Two ratings of one prediction; `sides` names the raters. */
 type Pair = Readonly<Record<'sides' | 'cluster', string> & Record<'a' | 'b', number>>;
 
 /**
- * Cohen's kappa with quadratic weights (Cohen, Psychological Bulletin 70(4), 1968) of a judge against each single person, with the
- * 95 % percentile interval of a bootstrap that draws whole trajectories: 1 minus the observed over the expected disagreement, where
- * ratings disagree by the square of their distance. Written in sums of squares it needs no categories, so that averaged ratings count
- * as they are. Chance is reckoned for each two by themselves, and observed and expected disagreement are added up over them. Null
- * where nothing is rated, and where all ratings are the same one.
+ * Cohen's kappa with quadratic weights (Cohen, Psychological Bulletin 70(4), 1968) of a judge against each single person, with the 95 %
+ * percentile interval of a bootstrap that draws whole trajectories: 1 minus the observed over the expected disagreement, where ratings
+ * disagree by the square of their distance. Written in sums of squares it needs no categories, so averaged ratings count as they are.
+ * Chance is computed for each pair of raters, and observed and expected disagreement are summed over the pairs. Null if nothing is rated,
+ * or all ratings are equal.
  */
 export function kappaOfJudge(
   predictions: readonly (RatedByPeople & { readonly judge: number })[],
@@ -43,7 +43,7 @@ export function kappaOfJudge(
   return kappaOf(pairs, resampling);
 }
 
-/** The same of every two people who rated the same prediction. */
+/** The same for every two people who rated the same prediction. */
 export function kappaOfPeople(predictions: readonly RatedByPeople[], resampling: Resampling): Kappa | null {
   const pairs = predictions.flatMap(({ people, cluster }) => {
     const sorted = people.toSorted((one, other) => (one.rater < other.rater ? -1 : 1));
@@ -60,7 +60,7 @@ function kappaOf(pairs: readonly Pair[], resampling: Resampling): Kappa | null {
   const clusters = [...groupBy(pairs, ({ cluster }) => cluster).values()].map((own) => ({
     squares: sum(own, ({ a, b }) => a ** 2 + b ** 2),
     products: sum(own, ({ a, b }) => a * b),
-    // By the place of two sides among all: that place, how many predictions both rated, and the sums of either.
+    // Four numbers for each pair of raters: its index among all, how many predictions both rated, and the sum of each one's ratings.
     sides: Float64Array.from(
       [...groupBy(own, (pair) => pair.sides)].flatMap(([two, both]) => [
         present(places.get(two)),
@@ -75,7 +75,10 @@ function kappaOf(pairs: readonly Pair[], resampling: Resampling): Kappa | null {
   return { kappa, ...ends, rows: pairs.length, clusters: clusters.length };
 }
 
-/** Computes kappa over trajectories, which may be many and often: it makes no objects. @param whole room for three numbers of each place */
+/**
+ * Computes kappa over trajectories without allocating objects, since it is called often and on many. @param whole room for three numbers
+ * per place
+ */
 function kappaOver(
   clusters: readonly { readonly squares: number; readonly products: number; readonly sides: Float64Array }[],
   whole: Float64Array,
@@ -95,10 +98,10 @@ function kappaOver(
   let chance = 0;
   for (let at = 0; at < whole.length; at += 3) {
     const count = whole[at] as number; // as above
-    // A draw may hold nothing of two sides.
+    // A draw may contain nothing of a pair of raters.
     if (count > 0) chance += ((whole[at + 1] as number) * (whole[at + 2] as number)) / count; // as above
   }
   const expected = all - 2 * chance;
-  // What rounding leaves of nothing is nothing.
+  // A remainder from rounding counts as 0.
   return expected > 1e-12 * all ? 1 - (all - 2 * products) / expected : undefined;
 }

@@ -1,4 +1,4 @@
-// A panel: what several judges gave one prediction -> one rating a dimension, every judge counting alike.
+// A panel: the ratings of several judges for one prediction -> one rating per dimension, with every judge counting equally.
 
 import { z } from 'zod';
 import { COUNT, FIGURE, keyed } from '../../core/document.js';
@@ -14,30 +14,30 @@ export const COMBINATIONS = { mean, median } satisfies Record<string, (values: r
 
 export interface PanelRule {
   readonly combine: keyof typeof COMBINATIONS;
-  /** How many judges a rating needs; all of them where absent. */
+  /** How many judges a rating needs; all of them if absent. */
   readonly quorum?: number | undefined;
 }
 
 /** One of the judges. Its texts may be hostile. */
 const JUDGE = z.strictObject({
   name: z.string(),
-  /** Its judged file, as the user named it. */
+  /** Its judged file, as named by the user. */
   file: z.string(),
-  /** Predictions that it rated; those that failed by its own doing, or the transport's; and those it has no row of. */
+  /** Predictions that it rated; those that failed through its own fault, or in transport; and those it has no row for. */
   ...keyed(COUNT, 'rated', 'failed', 'absent'),
-  /** The mean of its totals over the predictions that all judges rated, in points of 0-100; null where there are none. */
+  /** The mean of its totals over the predictions that all judges rated, in points of 0-100; null if there are none. */
   mean_total: FIGURE,
 });
 export type PanelJudge = z.infer<typeof JUDGE>;
 
 const AGREEMENT = z.strictObject({
-  /** By the ordinal alpha in a dimension, by the interval alpha in the total; null where all ratings are the same one. */
+  /** By ordinal alpha in a dimension, by interval alpha in the total; null if all ratings are equal. */
   all: z.record(z.enum([...DIMENSIONS, 'total_score']), ALPHA.nullable()),
   domains: z.record(z.string(), z.strictObject({ total_score: ALPHA.nullable() })),
 });
 export type PanelAgreement = z.infer<typeof AGREEMENT>;
 
-/** What a panel came to, as `awb panel --json` prints it. Counts are of predictions. */
+/** A panel's result, as `awb panel --json` prints it. Counts are of predictions. */
 export const PANEL = z.strictObject({
   schema: z.literal('awb.panel/1'),
   exit_code: COUNT,
@@ -46,14 +46,14 @@ export const PANEL = z.strictObject({
   combine: z.enum(keysOf(COMBINATIONS)),
   quorum: COUNT.nullable(),
   /**
-   * `by_fewer`: of the rated, those that fewer than all judges rated. `model_caused`: failures that the world model caused, which are the
-   * prediction's, whoever judges. `missing`: a judge failed, and too few are left. `not_judged`: a judge has no row of it, and too few are
-   * left, so that the panel has none either.
+   * `by_fewer`: rated predictions that not all judges rated. `model_caused`: failures that the world model caused, which belong to the
+   * prediction, whoever judges. `missing`: a judge failed, and too few are left. `not_judged`: a judge has no row for it, and too few are
+   * left, so the panel has none either.
    */
   ...keyed(COUNT, 'predictions', 'rated', 'by_fewer', 'model_caused', 'missing', 'not_judged'),
   /**
-   * Under a quorum: by how much each judge, in the judges' order, rates higher in a domain than all of them together, and from how many
-   * predictions that comes. Null of a dimension that no prediction has from all judges.
+   * With a quorum: by how much each judge, in the judges' order, rates higher in a domain than the mean of all, and from how many
+   * predictions this was computed. Null for a dimension that no prediction has from all judges.
    */
   offsets: z
     .record(z.string(), z.strictObject({ rows: COUNT, judges: z.array(z.record(z.enum(DIMENSIONS), FIGURE)) }))
@@ -65,7 +65,7 @@ export type PanelDocument = Omit<z.infer<typeof PANEL>, 'schema' | 'exit_code' |
 /** The judges' offsets by domain. */
 export type Offsets = NonNullable<PanelDocument['offsets']>;
 
-/** One prediction, with what each judge gave it, in the judges' order; undefined where a judge gave nothing. */
+/** One prediction, with each judge's ratings in the judges' order; undefined for a judge that gave none. */
 export interface PanelCase {
   readonly domain: Domain;
   readonly trajectory: string;
@@ -73,8 +73,8 @@ export interface PanelCase {
 }
 
 /**
- * The judges' offsets by domain and dimension, over the predictions that all of them rated in it: the mean of a judge's rating minus
- * the mean of all judges' ratings. Those of one dimension add up to 0.
+ * The judges' offsets by domain and dimension, over the predictions that all of them rated in it: the mean of a judge's rating minus the
+ * mean of all judges' ratings. The offsets of one dimension add up to 0.
  */
 export function offsetsOf(cases: readonly PanelCase[]): Offsets {
   const domains = groupBy(cases, ({ domain }) => domain);
@@ -96,9 +96,9 @@ function domainOffsets(cases: Some<PanelCase>): Offsets[string] {
 }
 
 /**
- * The panel's rating. Without a quorum each dimension needs all judges. With one it needs so many, and each judge's offset is taken out
- * first, so that it makes no difference which of the judges are missing; results are held within 1 and 5. Undefined where no
- * dimension has enough judges, or where the offsets are not known that missing judges make necessary.
+ * The panel's rating. Without a quorum each dimension needs all judges. With one it needs that many, and each judge's offset is subtracted
+ * first, so that it makes no difference which judges are missing; results are clamped to 1 to 5. Undefined if no dimension has enough
+ * judges, or if judges are missing and the offsets are unknown.
  */
 export function combinedRating({ domain, given }: PanelCase, { combine, quorum }: PanelRule, offsets: Offsets) {
   const ratings: Ratings = {};
@@ -110,13 +110,13 @@ export function combinedRating({ domain, given }: PanelCase, { combine, quorum }
       return rating === undefined ? [] : [rating - (offset ?? Number.NaN)];
     });
     const isEnough = level.length > 0 && level.length >= Math.min(quorum ?? given.length, given.length);
-    // Not a number where the offset of a judge is not known.
+    // Not a number if a judge's offset is unknown.
     if (!isEnough || !level.every(Number.isFinite)) continue;
     ratings[dimension] = Math.min(5, Math.max(1, COMBINATIONS[combine](level)));
     judges = Math.min(judges, level.length);
   }
   const rated = Object.values(ratings);
-  // `total` is the mean of the ratings; `judges` is how many it comes from: in the dimension that has the fewest.
+  // `total` is the mean of the ratings; `judges` is the number of judges in the dimension that has the fewest.
   return rated.length === 0 ? undefined : { ratings, total: mean(rated), judges };
 }
 
@@ -124,7 +124,7 @@ function valuesIn(given: PanelCase['given'], dimension: Dimension): number[] {
   return given.flatMap((ratings) => ratings?.[dimension] ?? []);
 }
 
-/** The middle value; of an even number of values the mean of the two in the middle. */
+/** The middle value; for an even number of values, the mean of the middle two. */
 function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const half = sorted.length / 2;
@@ -151,7 +151,7 @@ export function panelAgreement(cases: readonly PanelCase[], resampling: Resampli
   };
 }
 
-/** A judge's total: the mean of its ratings; undefined where it gave none. */
+/** A judge's total: the mean of its ratings; undefined if it gave none. */
 export function totalOf(ratings: Ratings | undefined): number | undefined {
   const values = Object.values(ratings ?? {});
   return values.length === 0 ? undefined : mean(values);

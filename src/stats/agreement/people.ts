@@ -1,4 +1,4 @@
-// A judge held against people who rated the same predictions, and those people against each other, which is the ceiling.
+// Compares a judge with people who rated the same predictions, and those people with each other, which is the ceiling.
 
 import { z } from 'zod';
 import type { Figure } from '../../core/comparison.js';
@@ -12,7 +12,7 @@ import type { Resampling } from '../resampling.js';
 import { ALPHA, agreementOf, type RatedUnit } from './coefficients.js';
 import { KAPPA, kappaOfJudge, kappaOfPeople, type RatedByPeople } from './kappa.js';
 
-/** What one person gave a prediction: a rating in each dimension, and their mean. */
+/** One person's ratings of a prediction: one in each dimension, and their mean. */
 export interface PersonFigures {
   readonly rater: string;
   readonly figures: Readonly<Record<Figure, number>>;
@@ -22,13 +22,13 @@ export interface PersonFigures {
 export interface RatedPrediction {
   readonly domain: Domain;
   readonly trajectory: string;
-  /** What the judge gave, averaged over its judgements; a figure that it did not give is absent. */
+  /** The judge's figures, averaged over its judgements; a figure that it did not give is absent. */
   readonly judge: Readonly<Partial<Record<Figure, number>>>;
-  /** Each person once. */
+  /** One entry per person. */
   readonly people: Some<PersonFigures>;
 }
 
-/** How judge and people stand to each other in one figure; what could not be reckoned is null. */
+/** How judge and people relate in one figure; what could not be computed is null. */
 function figureForm<Coefficient extends z.ZodType>(coefficient: Coefficient) {
   return z.strictObject({
     /** The judge against each person, and people against each other. */
@@ -51,7 +51,7 @@ const GROUP = z.strictObject({
 type GroupAgreement = z.infer<typeof GROUP>;
 
 const PEOPLE = z.strictObject({
-  /** By name: how many predictions each has rated. */
+  /** By name: how many predictions each person has rated. */
   raters: z.record(z.string(), COUNT),
   ...GROUP.shape,
   /** Domains with at least `LEAST_CLUSTERS` trajectories, in the order of the table. */
@@ -66,14 +66,14 @@ export const AGREE = z.strictObject({
   schema: z.literal('awb.agree/1'),
   predictions_files: z.array(z.string()),
   ...PEOPLE.shape,
-  /** Ratings that do not count, by file and line, and why. */
+  /** Ratings that do not count, by file and line, with the reason. */
   left_out: z.array(z.strictObject({ place: z.string(), why: z.string(), reason: z.string() })),
-  /** Ratings of which nobody can tell whether the prediction is still the one that was rated. */
+  /** Ratings without a hash, so that it is unknown whether the prediction is still the one that was rated. */
   without_hash: COUNT,
   resampling: z.strictObject({ ...keyed(COUNT, 'draws', 'seed'), unit: z.literal('trajectory') }),
 });
 
-/** Every figure over all predictions, and by domain where there are enough trajectories. */
+/** Every figure over all predictions, and by domain if there are enough trajectories. */
 export function agreementWithPeople(predictions: readonly RatedPrediction[], resampling: Resampling): PeopleAgreement {
   const domains = inDomains(predictions);
   const isEnough = (own: readonly RatedPrediction[]) => trajectoriesOf(own) >= LEAST_CLUSTERS;
@@ -93,7 +93,7 @@ function agreementIn(predictions: readonly RatedPrediction[], resampling: Resamp
   const ofPeople = predictions.map(({ people, trajectory: cluster }) => {
     return { values: people.map(({ figures }) => figures.total), cluster };
   });
-  // The judge beside each single person, as the ceiling has people, and not beside their mean.
+  // The judge against each single person, not against their mean, because the ceiling compares single people too.
   const withJudge = judgedIn(predictions, 'total').flatMap(({ judge, people, cluster }) =>
     people.map(({ rating }) => ({ values: [judge, rating], cluster })),
   );
@@ -124,7 +124,7 @@ function trajectoriesOf(predictions: readonly RatedPrediction[]): number {
   return new Set(predictions.map(({ trajectory }) => trajectory)).size;
 }
 
-/** What the judge gave, and what people did, where it gave anything. */
+/** The judge's figure together with the people's, if the judge gave one. */
 function judgedIn(predictions: readonly RatedPrediction[], figure: Figure): (RatedByPeople & { judge: number })[] {
   return predictions.flatMap(({ judge, ...rated }) => {
     const rating = judge[figure];

@@ -1,4 +1,4 @@
-// What a judge's ratings of known predictions say of it: one part for all rows, and one for each domain.
+// What a judge's ratings of known predictions say about it: one part for all rows, and one for each domain.
 
 import { type CalibratedRow, EQUIVALENT_POINTS, isDamage, type VariantFacts } from '../../core/calibration.js';
 import { FIGURES, type Figure } from '../../core/comparison.js';
@@ -14,19 +14,19 @@ import { holm, normalQuantile, studentTQuantile } from '../distributions.js';
 import { ALPHA, bounded, boundsOf, chanceAbove, chanceBelow, intervalAt, type Range } from '../intervals.js';
 import type { Calibration, CalibrationPart, Gain, Loss, Noise, Sight, Step } from './document.js';
 
-/** A row of the benchmark, and what was judged of its variants. */
+/** A row of the benchmark, and the judgements of its variants. */
 type KnownRow = ReturnType<typeof knownRows>[number];
 
-/** What a figure of a row is; undefined where the row lacks what it is computed from. */
+/** A figure of a row; undefined if the row lacks the data for it. */
 type FigureOf = (row: KnownRow) => number | undefined;
 
 /**
- * What the judgements say of the judge; docs/calibrate.md has every formula. Judgements of a prediction are averaged first. Failures
+ * What the judgements say about the judge; docs/calibrate.md has every formula. Judgements of a prediction are averaged first. Failures
  * that a world model would have caused count as rating 1, as in every score; other failures are missing.
  *
- * What is said in all is over all rows alike, each trajectory a cluster, and no mean of domains: many damages can be done to a few rows
- * of a domain alone, and a mean of domains has no interval where one of them has fewer than five trajectories.
- * @param variants those that are told of; judgements of others are left out
+ * The overall part treats all rows equally, with each trajectory a cluster, instead of averaging domains: many corruptions apply to only a
+ * few rows of a domain, and a mean of domains has no interval if one of them has fewer than five trajectories.
+ * @param variants the variants to report; judgements of others are left out
  */
 export function calibrationOf(rows: readonly CalibratedRow[], variants: readonly VariantFacts[]): Calibration {
   const told = new Set(variants.map(({ name }) => name));
@@ -62,7 +62,7 @@ function partOf(rows: readonly KnownRow[], variants: readonly VariantFacts[], do
     canaries,
     gullibility: gullibilityOf(canaries),
     noise,
-    // Noise without an interval tells nothing of what two runs may differ by: of a few equal judgements it is 0.
+    // Noise without an interval says nothing about how much two runs may differ: from a few equal judgements it is 0.
     smallest_difference: noise === null || noise.high === null ? null : smallestDifference(noise, domain),
   };
 }
@@ -81,7 +81,7 @@ function countsOf(rows: readonly CalibratedRow[]): Pick<CalibrationPart, 'judged
   };
 }
 
-/** Rows by key, in the order in which they first come. */
+/** Rows by key, in the order of their first occurrence. */
 function knownRows(rows: readonly CalibratedRow[]) {
   return [...groupBy(rows, ({ key }) => key).values()].map((judgements) => {
     const [{ domain, trajectory }] = judgements;
@@ -93,12 +93,12 @@ function knownRows(rows: readonly CalibratedRow[]) {
 function judgedOf(judgements: readonly CalibratedRow[]) {
   const having = (rows: readonly CalibratedRow[], figure: Figure) =>
     rows.flatMap((row) => countedPoints(row, figure) ?? []);
-  /** Of each figure the mean over the judgements that have it. */
+  /** For each figure, the mean over the judgements that have it. */
   const points = recordOf(FIGURES, (figure) => {
     const found = having(judgements, figure);
     return found.length === 0 ? undefined : mean(found);
   });
-  /** Those that a judge was asked for. */
+  /** Judgements for which a judge was asked. */
   const asked = judgements.filter(({ failure }) => !isUnasked(failure?.class));
   return { points, totals: having(asked, 'total') };
 }
@@ -108,7 +108,7 @@ function pointsOf({ name }: VariantFacts, figure: Figure = 'total'): FigureOf {
   return ({ variants }) => variants.get(name)?.points[figure];
 }
 
-/** The mean of the totals of several variants that the row has, each counting once. */
+/** The mean of the totals of those variants that the row has, each counting once. */
 function meanPointsOf(variants: readonly VariantFacts[]): FigureOf {
   const figures = variants.map((variant) => pointsOf(variant));
   return (row) => {
@@ -117,7 +117,7 @@ function meanPointsOf(variants: readonly VariantFacts[]): FigureOf {
   };
 }
 
-/** By how much the first figure lies above the second in the same row. */
+/** By how much the first figure exceeds the second in the same row. */
 function aboveOf(first: FigureOf, second: FigureOf): FigureOf {
   return (row) => {
     const [a, b] = [first(row), second(row)];
@@ -136,15 +136,15 @@ function observed(rows: readonly KnownRow[], figureOf: FigureOf): Observation[] 
 const DIFFERENCES: Range = [-100, 100];
 const ENDS = { score: [0, 100], difference: DIFFERENCES } as const;
 
-/** The mean difference, or score, of the rows that have it; null where none does. */
+/** The mean difference, or score, of the rows that have it; null if none has. */
 function meanIn(rows: readonly KnownRow[], figureOf: FigureOf, scale: keyof typeof ENDS = 'difference') {
   const found = observed(rows, figureOf);
   return found.length === 0 ? null : estimateDocument(bounded(clusteredEstimate(found, scale), ENDS[scale]));
 }
 
 /**
- * Equivalence by two one-sided tests at 2.5 % each (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15(6), 1987), which
- * is the 95 % interval lying within the bounds.
+ * Equivalence by two one-sided tests at 2.5 % each (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15(6), 1987), which means
+ * that the 95 % interval lies within the bounds.
  */
 function penaltyOf(cost: EstimateDocument | null): CalibrationPart['false_penalty'] {
   if (cost === null) return null;
@@ -156,8 +156,8 @@ function penaltyOf(cost: EstimateDocument | null): CalibrationPart['false_penalt
 }
 
 /**
- * The damages that were judged beside the truth of the same row, in the order of the list. Damage is done to the truth, so that it is
- * held against the truth alone: what a judge takes off neutral rewrites is no part of it, and would hide as much of each loss.
+ * The corruptions judged along with the truth of the same row, in the order of the list. They are made from the truth, so they are compared
+ * only with the truth: what a judge deducts for neutral rewrites is not included, as it would hide that much of each loss.
  */
 function lossesOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]): Loss[] {
   const truth = variants.find(({ family }) => family === 'truth');
@@ -183,9 +183,8 @@ function sightOf({ low, high }: EstimateDocument): Sight {
 }
 
 /**
- * The dimension that loses most, where it loses more than each other one by the 95 % interval of their paired difference. All of
- * these tests have to agree, so that they need no adjustment for their number (an intersection-union test: Berger, Technometrics
- * 24(4), 1982).
+ * The dimension that loses most, if it loses more than each other one by the 95 % interval of their paired difference. All of these tests
+ * must agree, so they need no adjustment for their number (an intersection-union test: Berger, Technometrics 24(4), 1982).
  */
 function mostOf(rows: readonly KnownRow[], losses: Loss['dimensions'], lossIn: (dimension: Dimension) => FigureOf) {
   const [first, ...others] = DIMENSIONS.filter((dimension) => losses[dimension] !== undefined).sort(
@@ -196,12 +195,10 @@ function mostOf(rows: readonly KnownRow[], losses: Loss['dimensions'], lossIn: (
   return others.every(isAbove) ? first : null;
 }
 
-/** A p of either side is held against this, so that both sides together err in 5 of 100. */
+/** The level for the p of either side, so that both sides together err in 5 of 100. */
 const LEVEL = 0.025;
 
-/**
- * The steps of which some row has both sides: down the known order, then from dose to dose. No p is adjusted yet.
- */
+/** The steps for which some row has both sides: down the known order, then from dose to dose. No p is adjusted yet. */
 function stepsOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]): Step[] {
   const named = (name: string) => variants.filter((variant) => variant.name === name);
   const doses = variants.filter(({ dose }) => dose !== undefined).sort((a, b) => (a.dose ?? 0) - (b.dose ?? 0));
@@ -234,8 +231,8 @@ function stepsOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]): 
 }
 
 /**
- * How probable a difference this high would be if there were none, where all rows differ alike; undefined below `LEAST_CLUSTERS`. Twice
- * this is the level at which the interval of `boundsOf` ends at 0.
+ * How probable a difference this high would be if there were none, for rows that all differ equally; undefined below `LEAST_CLUSTERS`.
+ * Twice this is the level at which the interval of `boundsOf` ends at 0.
  */
 function chanceWhereUniform(estimate: Estimate, distance: number): number | undefined {
   if (estimate.clusters < LEAST_CLUSTERS) return undefined;
@@ -255,7 +252,7 @@ function adjust(steps: readonly Step[]): void {
   }
 }
 
-/** The canaries that were judged beside the prediction that they stand on, in the order of the list. */
+/** The canaries judged along with the prediction they are based on, in the order of the list. */
 function canariesOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]): Gain[] {
   const bad: FigureOf = (row) => row.variants.get('shuffled')?.points.total;
   return variants.flatMap((variant) => {
@@ -275,7 +272,7 @@ export function heldForAll(canaries: readonly Gain[]): Gain[] {
   });
 }
 
-/** The canary that buys most. Which one that is was seen in the same data, so that its interval has to hold for all. */
+/** The canary that gains most. It was selected on the same data, so its interval has to hold for all. */
 function gullibilityOf(canaries: readonly Gain[]): Gain | null {
   const [first, ...others] = heldForAll(canaries);
   return first === undefined ? null : others.reduce((most, one) => (one.value > most.value ? one : most), first);
@@ -284,12 +281,12 @@ function gullibilityOf(canaries: readonly Gain[]): Gain | null {
 const POWER = 0.8;
 
 /**
- * The SD of judgements of one prediction, from all predictions that have several: the root of their squared deviations over their
- * degrees of freedom, `√(Σ SS_p / Σ (k_p - 1))`; of two judgements each that is `√(Σ d² / 2n)`.
+ * The SD of judgements of one prediction, from all predictions that have several: the root of their squared deviations over their degrees
+ * of freedom, `√(Σ SS_p / Σ (k_p - 1))`; for two judgements each that is `√(Σ d² / 2n)`.
  *
  * The variance is the mean of `SS_p / (k_p - 1)`, weighted by `k_p - 1`, so its standard error is that of any clustered mean (CR2 by
- * trajectory), which asks neither for normal ratings nor for one noise in all predictions. Its interval is reckoned on the logarithm,
- * `ln s² ± t · SE / s²`, since the error of a variance grows with it. Null where nothing was judged twice.
+ * trajectory), which requires neither normal ratings nor equal noise in all predictions. Its interval is computed on the logarithm, `ln s²
+ * ± t · SE / s²`, since the error of a variance grows with it. Null if nothing was judged twice.
  */
 function judgeNoiseOf(rows: readonly KnownRow[]): Noise | null {
   const predictions = rows.flatMap(({ trajectory, variants }) =>
@@ -298,7 +295,7 @@ function judgeNoiseOf(rows: readonly KnownRow[]): Noise | null {
     ),
   );
   if (predictions.length === 0) return null;
-  // A prediction's variance of judgements, once for each degree of freedom that it has.
+  // A prediction's variance of judgements, once for each of its degrees of freedom.
   const squares = predictions.flatMap(({ totals, cluster }) => {
     const centre = mean(totals);
     const freedom = totals.length - 1;
@@ -312,7 +309,7 @@ function judgeNoiseOf(rows: readonly KnownRow[]): Noise | null {
     predictions: predictions.length,
     judgements: predictions.reduce((sum, { totals }) => sum + totals.length, 0),
   };
-  // The same rule as everywhere says whether the standard error tells anything.
+  // The general rule decides whether the standard error carries information.
   if (se === undefined || df === undefined || intervalAt(variance, ALPHA) === undefined) {
     return { sd, low: null, high: null, ...counts };
   }
@@ -321,9 +318,9 @@ function judgeNoiseOf(rows: readonly KnownRow[]): Noise | null {
 }
 
 /**
- * The smallest true difference of two runs over the released rows, each judged once, that a two-sided test at 5 % finds with a power of
- * 80 % where the judge's noise is all that varies: `(z(0.975) + z(0.8)) · SE`. A domain's score differs by `SE² = 2 s² / n_d`, and
- * Overall, the mean of K domains, by `SE² = 2 s² Σ (1 / n_d) / K²`. Null for a domain that was not released.
+ * The smallest true difference of two runs over the released rows, each judged once, that a two-sided test at 5 % detects with a power of
+ * 80 % if only the judge's noise varies: `(z(0.975) + z(0.8)) · SE`. A domain's score differs by `SE² = 2 s² / n_d`, and Overall, the mean
+ * of K domains, by `SE² = 2 s² Σ (1 / n_d) / K²`. Null for a domain that was not released.
  * @param domain undefined for Overall
  */
 function smallestDifference({ sd }: Noise, domain?: Domain): number | null {

@@ -1,4 +1,4 @@
-// What a calibration says of a judge, as `awb calibrate --json` prints it: its figures, whether the judge can be used, and why.
+// What a calibration says about a judge, as `awb calibrate --json` prints it: its figures, whether the judge can be used, and why.
 
 import { z } from 'zod';
 import { FAMILIES } from '../../core/calibration.js';
@@ -9,17 +9,17 @@ import { DIMENSIONS } from '../../core/types.js';
 const VARIANT = {
   variant: z.string(),
   family: z.enum(FAMILIES),
-  /** Of graded damage: the share of determined tokens that is damaged. */
+  /** For graded corruption: the share of determined tokens that is corrupted. */
   dose: FIGURE,
 };
 
-/** What a damage costs against the truth of the same row. */
+/** What a corruption costs compared with the truth of the same row. */
 const LOSS = z.strictObject({
   ...VARIANT,
   ...ESTIMATE.shape,
-  /** Whether the judge sees the damage: the interval of its loss lies above `EQUIVALENT_POINTS`, below, or holds it. */
+  /** Whether the judge sees the corruption: the interval of its loss lies above `EQUIVALENT_POINTS`, below it, or contains it. */
   sight: z.enum(['seen', 'blind', 'undecided']),
-  /** The dimension that loses more than each other one does, by the intervals of their paired differences. */
+  /** The dimension that loses more than each other one, by the intervals of their paired differences. */
   most: z.enum(DIMENSIONS).nullable(),
   /** The same loss by dimension: which of them moved. */
   dimensions: z.partialRecord(z.enum(DIMENSIONS), ESTIMATE),
@@ -34,16 +34,19 @@ const STEP = z.strictObject({
   ...ESTIMATE.shape,
   /** Share of rows in which the worse one is rated above the better one, 0 to 1. */
   inverted: z.number(),
-  /** One-sided, against the worse being rated as high; `p_adjusted` is Holm's over all steps. */
+  /** One-sided, against the worse being rated at least as high; `p_adjusted` is Holm's over all steps. */
   ...keyed(FIGURE, 'p', 'p_adjusted'),
-  /** The same of the other side: against the better being rated as high; adjusted likewise. */
+  /** The same for the other side: against the better being rated at least as high; also adjusted. */
   p_inverted: FIGURE,
-  /** Whether the judge rates the better one higher (`kept`), the worse one (`inverted`), or neither, by the adjusted p of either side at 2.5 %. */
+  /**
+   * Whether the judge rates the better one higher (`kept`), the worse one (`inverted`), or neither, by the adjusted p of either side at 2.5
+   * %.
+   */
   order: z.enum(['kept', 'inverted', 'undecided']),
 });
 export type Step = z.infer<typeof STEP>;
 
-/** What a canary buys: the points above the same bad prediction without it. */
+/** What a canary gains: the points above the same bad prediction without it. */
 const GAIN = z.strictObject({ variant: z.string(), ...ESTIMATE.shape });
 export type Gain = z.infer<typeof GAIN>;
 
@@ -51,50 +54,50 @@ export type Gain = z.infer<typeof GAIN>;
 const NOISE = z.strictObject({ sd: z.number(), low: FIGURE, high: FIGURE, predictions: COUNT, judgements: COUNT });
 export type Noise = z.infer<typeof NOISE>;
 
-/** Of all rows, or of a domain's. Points are 0-100; estimates are clustered by trajectory. What nothing was judged for is null. */
+/** For all rows, or for one domain. Points are 0-100; estimates are clustered by trajectory. Null if nothing was judged for it. */
 const PART = z.strictObject({
   /** Rows of the benchmark, and their trajectories. */
   ...keyed(COUNT, 'rows', 'trajectories'),
-  /** Judgements with a rating, and those asked for that have none, also by class. Where no judge was asked nothing is counted. */
+  /** Judgements with a rating, and those asked for that have none, also by class. If no judge was asked, nothing is counted. */
   ...keyed(COUNT, 'judged', 'failed'),
   failures: z.record(z.string(), COUNT),
   /** Mean score of the neutral rewrites, of the verbatim truth, and of another row's truth. */
   ...keyed(ESTIMATE.nullable(), 'ceiling', 'truth', 'floor'),
   /**
-   * What a neutral rewrite costs against the verbatim truth of the same row. It is none where the interval lies within
-   * `EQUIVALENT_POINTS` of 0, some where it lies wholly beyond, else null.
+   * What a neutral rewrite costs compared with the verbatim truth of the same row. `is_none` is true if the interval lies within
+   * `EQUIVALENT_POINTS` of 0, false if it lies entirely beyond, else null.
    */
   false_penalty: ESTIMATE.extend({ is_none: z.boolean().nullable() }).nullable(),
   /** Mean score of every variant that was judged. */
   scores: z.array(z.strictObject({ ...VARIANT, ...ESTIMATE.shape })),
-  /** Of each damage. */
+  /** For each corruption. */
   losses: z.array(LOSS),
   /** Down the known order, and from dose to dose. */
   steps: z.array(STEP),
   canaries: z.array(GAIN),
-  /** The canary that buys most; the interval of its gain holds for all canaries at once. */
+  /** The canary that gains most; the interval of its gain holds for all canaries at once. */
   gullibility: GAIN.nullable(),
   noise: NOISE.nullable(),
   /**
-   * The smallest true difference of two runs over the rows of the released benchmark (of Overall, or of the domain's score), each
-   * judged once, that can be told from that noise: 5 %, two-sided, power 80 %. Null where the noise has no interval, and for other domains.
+   * The minimum detectable difference of two runs over the rows of the released benchmark (of Overall, or of the domain's score), each
+   * judged once, given that noise: 5 %, two-sided, power 80 %. Null if the noise has no interval, and for other domains.
    */
   smallest_difference: FIGURE,
 });
 export type CalibrationPart = z.infer<typeof PART>;
 
-/** Figures in all, which are over all rows alike, and by domain in the order of the published table. */
+/** Overall figures, over all rows equally, and figures by domain in the order of the published table. */
 const FIGURES = z.strictObject({ overall: PART, domains: z.record(z.string(), PART) });
 export type Calibration = z.infer<typeof FIGURES>;
 
 const LIMIT_VERDICT = z.enum(['holds', 'broken', 'undecided']);
 export type LimitVerdict = z.infer<typeof LIMIT_VERDICT>;
 
-/** One limit, and what came of it. */
+/** One limit, and its result. */
 const LIMIT = z.strictObject({
   name: z.enum(['min_ceiling', 'max_noise', 'max_blind', 'max_gullible']),
   limit: z.number(),
-  /** What was found, with the interval that decides; of damages their number, and that with the undecided ones. */
+  /** The value found, with the interval that decides; for corruptions their number, and the number including undecided ones. */
   ...keyed(FIGURE, 'value', 'low', 'high'),
   verdict: LIMIT_VERDICT,
   /** The same in a sentence. */
@@ -102,33 +105,33 @@ const LIMIT = z.strictObject({
 });
 export type LimitResult = z.infer<typeof LIMIT>;
 
-/** What a calibration comes to; a figure that it could not tell is null. */
+/** A calibration's result; figures that are unknown are null. */
 export const TRUST = z.strictObject({
   /** Mean score of neutral rewrites of the truth. */
   ceiling: FIGURE,
   /** SD of repeated judgements of one prediction. */
   noise: FIGURE,
-  /** Damages that were judged, those of them that the judge does not see, and those of which that is open. */
+  /** Corruptions that were judged, and how many the judge does not see, or are undecided. */
   ...keyed(COUNT, 'damages', 'blind', 'undecided'),
-  /** What the canary buys that buys most. */
+  /** What the canary that gains most gains. */
   gullible: FIGURE,
 });
 export type JudgeTrust = z.infer<typeof TRUST>;
 
-/** Its texts may be hostile; what the manifest does not tell is empty. `run` says what asking came to. */
+/** Its texts may be hostile; what the manifest does not say is empty. `run` has the result of asking. */
 export const CALIBRATION = z.strictObject({
   schema: z.literal('awb.calibrate/1'),
   ...keyed(z.string(), 'judge_model', 'rubric_pack'),
   /** How verdicts were read, with versions. */
   verdicts: z.string(),
-  /** What was sampled with, such as `max_tokens 32768, temperature 0.6`. */
+  /** The sampling parameters, such as `max_tokens 32768, temperature 0.6`. */
   sampling: z.string(),
-  /** calibration.jsonl as people are shown it. */
+  /** The path of calibration.jsonl as shown to people. */
   source: z.string(),
-  /** Whether the judge can be used, and in a sentence why. */
+  /** Whether the judge can be used, and why, in a sentence. */
   verdict: z.strictObject({ use: z.enum(['good', 'with care', 'do not use']), sentence: z.string() }),
   trust: z.strictObject({ line: z.string(), ...TRUST.shape }),
-  /** Null where the judge was held to none. */
+  /** Null if no limits were set. */
   limits: z
     .strictObject({
       verdict: LIMIT_VERDICT,
@@ -137,9 +140,9 @@ export const CALIBRATION = z.strictObject({
     })
     .nullable(),
   ...FIGURES.shape,
-  /** Sentences on what to heed: what the figures cannot tell, rows left out, how the calibration was cut short. */
+  /** Caveats in sentences: what the figures cannot show, rows left out, why the calibration was cut short. */
   notes: z.array(z.string()),
   run: z.looseObject({}),
 });
-/** What the calibration itself says, whatever asking came to. */
+/** What the calibration itself says, whatever the result of asking. */
 export type CalibrationDocument = Omit<z.infer<typeof CALIBRATION>, 'run'>;

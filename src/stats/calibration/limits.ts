@@ -1,5 +1,5 @@
-// What a calibration comes to: limits that hold, are broken or undecided by the interval of what they are on; whether the judge can be
-// used; and what the figures cannot tell.
+// The result of a calibration: limits that hold, are broken or undecided by the interval of their figure; whether the judge can be used;
+// and what the figures cannot show.
 
 import { LEAST_TRAJECTORIES } from '../../core/calibration.js';
 import { domainName } from '../../core/domains.js';
@@ -10,16 +10,15 @@ import { type Domain, LEAST_CLUSTERS } from '../../core/types.js';
 import { heldForAll } from './calibration.js';
 import type { Calibration, CalibrationDocument, CalibrationPart, LimitResult, LimitVerdict } from './document.js';
 
-/** Limits that a user can set, of damages how many the judge may not see; one that is absent is not held. Points are 0-100. */
+/** Limits that a user can set (for corruptions, how many the judge may miss); an absent limit is not checked. Points are 0-100. */
 export type JudgeLimits = Readonly<
   Partial<Record<'minCeiling' | 'maxNoise' | 'maxBlind' | 'maxGullible', number | undefined>>
 >;
 
 /**
- * What the limits come to, in the order in which they are told. A limit on a figure holds where its 95 % interval lies wholly on the
- * right side or at the limit, and is broken where it lies wholly on the other; so each is a one-sided test at 2.5 %. Blindness is
- * counted: a damage that is undecided may be either. Gullibility is that of the worst canary, with the intervals that hold for all at
- * once.
+ * The results of the limits, in the order of display. A limit on a figure holds if its 95 % interval lies entirely on the right side or at
+ * the limit, and is broken if it lies entirely on the other; so each is a one-sided test at 2.5 %. Blindness is counted: an undecided
+ * corruption may be either. Gullibility is that of the worst canary, with intervals that hold for all at once.
  */
 export function limitResults({ overall }: Calibration, limits: JudgeLimits): LimitResult[] {
   return LIMITS.flatMap((limit): LimitResult[] => {
@@ -50,7 +49,7 @@ interface Limit {
   readonly isLeast?: true;
   /** Why there is no such figure. */
   readonly none: string;
-  /** The figure, and between what the truth lies; null where there is none. */
+  /** The figure, and the range in which the truth lies; null if there is none. */
   found(part: CalibrationPart): Pick<LimitResult, 'value' | 'low' | 'high'> | null;
 }
 
@@ -94,7 +93,7 @@ const LIMITS: readonly Limit[] = [
         gullibility && {
           value: gullibility.value,
           low: lows.length === 0 ? null : Math.max(...lows),
-          // Of a canary without an interval nothing is known.
+          // A canary without an interval could have any gain.
           high: highs.length < gains.length ? null : Math.max(...highs),
         }
       );
@@ -102,7 +101,7 @@ const LIMITS: readonly Limit[] = [
   },
 ];
 
-/** What the results come to, broken where any limit is, else undecided where any limit is; null where the judge is held to none. */
+/** The combined result: broken if any limit is, else undecided if any limit is; null if no limits were set. */
 export function limitsDocument(results: LimitResult[]): CalibrationDocument['limits'] {
   if (results.length === 0) return null;
   const has = (one: LimitVerdict) => results.some((result) => result.verdict === one);
@@ -111,11 +110,11 @@ export function limitsDocument(results: LimitResult[]): CalibrationDocument['lim
   return { verdict: 'holds', exit_code: EXIT.done, results };
 }
 
-/** What a good judge is proven to keep, and what each that is used at all: of damages a share of those that were judged. */
+/** What a good judge is proven to achieve, and the minimum for using a judge; for corruptions, a share of those judged. */
 const GOOD = { minCeiling: 90, maxNoise: 10, maxGullible: 2, blindShare: 1 / 7 };
 const USABLE = { minCeiling: 75, maxNoise: 20, maxGullible: 10, blindShare: 1 / 2 };
 
-/** Good where each limit of `GOOD` holds, not to be used where one of `USABLE` does not: what is undecided is not proven. */
+/** Good if each limit of `GOOD` holds, not to be used if one of `USABLE` does not: an undecided limit is not proven. */
 export function judgeVerdict(calibration: Calibration): CalibrationDocument['verdict'] {
   const failing = ({ blindShare, ...limits }: typeof GOOD) => {
     const maxBlind = Math.floor(calibration.overall.losses.length * blindShare);
@@ -130,11 +129,11 @@ export function judgeVerdict(calibration: Calibration): CalibrationDocument['ver
   if (lacking.length > 0) return { use: 'with care', sentence: `Usable with care. ${because(lacking)}` };
   return {
     use: 'good',
-    sentence: 'A good judge: ceiling, noise, sight of damages and resistance to tricks are proven.',
+    sentence: 'A good judge: ceiling, noise, detection of damages and resistance to canaries are proven.',
   };
 }
 
-/** What a calibration cannot tell, a sentence each; none for one that can tell all. */
+/** What a calibration cannot show, in sentences; none if nothing is missing. */
 export function notesOn({ overall, domains }: Calibration): string[] {
   const small = Object.entries(domains).filter(([, { trajectories }]) => trajectories < LEAST_TRAJECTORIES);
   const names = small.map(([domain, { trajectories }]) => `${domainName(domain)} ${trajectories}`);
@@ -143,19 +142,22 @@ export function notesOn({ overall, domains }: Calibration): string[] {
   return [
     ...has(
       small.length > 0,
-      `Fewer than ${LEAST_TRAJECTORIES} trajectories: ${names.join(', ')}. What is said of such a domain is rough; below ${LEAST_CLUSTERS} it has no interval, so that no damage is seen or blind in it and no order kept or inverted.`,
+      `Fewer than ${LEAST_TRAJECTORIES} trajectories: ${names.join(', ')}. Figures of such a domain are rough; below ${LEAST_CLUSTERS} they have no interval, so no damage is seen or blind there and no order kept or inverted.`,
     ),
     ...has(overall.ceiling === null, 'No neutral rewrite was judged, so ceiling and false penalty are unknown.'),
     ...has(hasDose, determinedPrecision(Object.keys(domains))),
     ...has(overall.noise === null, "Nothing was judged twice, so the judge's own noise is unknown."),
     ...has(
       overall.noise !== null && overall.noise.high === null,
-      `The judge's own noise has no interval (fewer than ${LEAST_CLUSTERS} trajectories were judged twice, or no judgements differ), so it does not say by how much two runs have to differ.`,
+      `The judge's own noise has no interval (fewer than ${LEAST_CLUSTERS} trajectories were judged twice, or no judgements differ), so it does not show by how much two runs must differ.`,
     ),
   ];
 }
 
-/** By domain, how many tokens were right of how many; they stand in fixtures/calibrate/determined.json, and a test holds these to them. */
+/**
+ * By domain, how many tokens were right out of how many; recorded in fixtures/calibrate/determined.json, and a test checks these against
+ * it.
+ */
 const READ_BY_HAND = new Map<Domain, string>([
   ['mcp', '81 of 81'],
   ['search', '27 of 28'],
@@ -168,6 +170,6 @@ const READ_BY_HAND = new Map<Domain, string>([
 
 /** How precise the choice of determined tokens is, in a sentence. */
 export function determinedPrecision(domains: readonly Domain[]): string {
-  const parts = domains.map((domain) => `${READ_BY_HAND.get(domain) ?? 'none was read'} in ${domainName(domain)}`);
+  const parts = domains.map((domain) => `${READ_BY_HAND.get(domain) ?? 'none checked'} in ${domainName(domain)}`);
   return `Determined tokens, precision by hand: ${parts.join(', ')}.`;
 }

@@ -5,6 +5,6 @@ import { determinedPrecision } from '../../../src/stats/calibration/limits.js';
 
 it('names the domains in their order, and says of a domain that nobody has read that nobody has', () => {
   expect(determinedPrecision(['search', 'os', 'games'])).toBe(
-    'Determined tokens, precision by hand: 27 of 28 in Search, 99 of 100 in OS, none was read in games.',
+    'Determined tokens, precision by hand: 27 of 28 in Search, 99 of 100 in OS, none checked in games.',
   );
 });
