@@ -1,4 +1,4 @@
-// Files: read whole, or written so that a reader sees the old one or the new one and never half of either.
+// Files: read in full, or written so that a reader sees either the old file or the new one, never half of either.
 
 import { createHash, randomBytes } from 'node:crypto';
 import { closeSync, createReadStream, openSync, readSync, realpathSync } from 'node:fs';
@@ -7,20 +7,20 @@ import { basename, dirname, join } from 'node:path';
 import { badData, cannotWrite, closing, codeOf, inputMissing, refusedBy } from '../core/errors.js';
 import { type JsonObject, parseObject } from '../core/json.js';
 
-/** Of a file, in order: text, or bytes, which are used before the next piece is asked for. */
+/** The contents of a file in order: text, or bytes, which are used before the next piece is requested. */
 type Pieces = Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>;
 
-const RUN_AGAIN = 'every finished row is safe in the journal, so mend that and run the same command again';
-/** Names of a process's own open files. Replacing the file behind such a name would not reach whoever holds it open. */
+const RUN_AGAIN = 'every finished row is safe in the journal, so fix that and run the same command again';
+/** Names of a process's own open files. Replacing the file behind such a name would not reach a process that has it open. */
 const OPEN_FILE = /^\/(dev\/(stdin|stdout|stderr|fd\/\d+)|proc\/(self|\d+)\/fd\/\d+)$/;
 
 /**
- * Puts text in the place of a file's content, or makes the file. A regular file is replaced as a whole: a temporary one is
- * made beside it, synced and renamed over it, with its permissions. Links are followed and stay. A device, and what the process
- * was given open, is written to; a FIFO is refused.
+ * Replaces a file's content, or creates the file. A regular file is replaced as a whole: a temporary one is created next to it, synced and
+ * renamed over it, with its permissions. Links are followed and stay. Devices, and files the process was given open, are written to
+ * directly; a FIFO is refused.
  * @param path absolute
- * @param words the name that the user gave it, and what to do where it cannot be written
- * @throws UserError (74) where it cannot be written; the temporary file is removed and the old one stays.
+ * @param words the name as given by the user, and the next step if it cannot be written
+ * @throws UserError (74) if it cannot be written; the temporary file is removed and the old one stays.
  */
 export async function replaceFile(
   path: string,
@@ -31,7 +31,7 @@ export async function replaceFile(
   try {
     if (OPEN_FILE.test(path)) return await writeThrough(path, pieces);
     const found = await unlessMissing(stat(path));
-    // To open one waits for its reader in a thread that nothing can end.
+    // Opening a FIFO waits for its reader in a thread that nothing can end.
     if (found?.isFIFO()) throw cannotWrite(`cannot write ${name}: it is a FIFO; ${remedy}`);
     if (found === undefined || found.isFile()) return await writeAside(placeOf(path), found?.mode, pieces);
     return await writeThrough(path, pieces);
@@ -57,7 +57,7 @@ export async function writeJson(path: string, value: unknown): Promise<void> {
   await replaceFile(path, [`${JSON.stringify(value, null, 2)}\n`], { remedy: RUN_AGAIN });
 }
 
-/** Takes away what killed writers of this file have left beside it. Only for a process that has the file to itself. */
+/** Removes what killed writers of this file have left next to it. Only for a process that has the file to itself. */
 export async function clearRemains(path: string): Promise<void> {
   const own = `${basename(path)}.`;
   for (const name of await readdir(dirname(path)).catch(() => [])) {
@@ -67,7 +67,7 @@ export async function clearRemains(path: string): Promise<void> {
   }
 }
 
-/** Where a file is, or would be made: links are followed, and one that leads nowhere gives way to the file. */
+/** Where a file is, or would be created: links are followed, and a broken one gives way to the file. */
 export function placeOf(path: string): string {
   try {
     return realpathSync(path);
@@ -77,7 +77,7 @@ export function placeOf(path: string): string {
   }
 }
 
-/** What a promise brings; undefined where its file is not there. */
+/** The result of a promise; undefined if its file does not exist. */
 export async function unlessMissing<T>(found: Promise<T>): Promise<T | undefined> {
   return found.catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return undefined;
@@ -85,9 +85,9 @@ export async function unlessMissing<T>(found: Promise<T>): Promise<T | undefined
   });
 }
 
-/** @param mode of the file that is replaced; undefined where there is none */
+/** @param mode of the file to replace; undefined if there is none */
 async function writeAside(path: string, mode: number | undefined, pieces: Pieces): Promise<WrittenFile> {
-  // Made by us alone (`wx`): a link that someone has laid there is not followed.
+  // Created exclusively (`wx`): a link planted there is not followed.
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
   const opened = await open(temporary, 'wx');
   try {
@@ -109,7 +109,7 @@ async function writeThrough(path: string, pieces: Pieces): Promise<WrittenFile> 
   return closing(await open(path, 'w'), (handle) => writePieces(handle, pieces));
 }
 
-/** Writes pieces, and says what they came to. */
+/** Writes pieces, and returns their total size and hash. */
 export async function writePieces(handle: FileHandle, pieces: Pieces): Promise<WrittenFile> {
   const hash = createHash('sha256');
   let bytes = 0;
@@ -132,11 +132,11 @@ export function writeError(name: string, error: unknown, remedy: string): unknow
   return refusedBy(error, (code) => cannotWrite(`cannot write ${name}: ${CAUSES[code] ?? code}; ${remedy}`));
 }
 
-// Files and folders that outlast a crash: made, written and put in place so that a reader sees the old one or the new one.
+// Files and folders that survive a crash: created, written and put in place so that a reader sees either the old one or the new one.
 
 /**
- * Makes a folder where there is none, with those above it, one by one: `recursive` never ends where a parent denies that its children
- * exist (/proc). @throws the file system's error, EEXIST for a file in its place
+ * Creates a folder if it is missing, with its parents, one by one: `recursive` never ends if a parent denies that its children exist
+ * (/proc). @throws the file system's error, EEXIST for a file in its place
  */
 export async function makeFolders(path: string): Promise<void> {
   try {
@@ -157,19 +157,19 @@ async function makeOne(path: string): Promise<void> {
   }
 }
 
-/** Makes a file in the place of what a kill may have left under that name; a link that somebody has laid there is not followed. */
+/** Creates a file, replacing what a kill may have left under that name; a link planted there is not followed. */
 export async function openAnew(path: string): Promise<FileHandle> {
   await rm(path, { force: true });
   return open(path, 'wx');
 }
 
-/** Renames a file that is on the disk; its name is there, too, when this resolves. */
+/** Renames a file that is on the disk; its new name is on the disk too when this resolves. */
 export async function putInPlace(temporary: string, path: string): Promise<void> {
   await rename(temporary, path);
   await syncFolder(dirname(path));
 }
 
-/** A new file's name is durable only when its folder is. Platforms that cannot sync a folder need not. */
+/** A new file's name is durable only once its folder is. Platforms that cannot sync a folder need not. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r').catch(() => undefined);
   await folder?.sync().catch(() => undefined);
@@ -182,11 +182,11 @@ interface WrittenFile {
   readonly sha256: string;
 }
 
-// What is read of a run's files whole: their JSON, their size, their hash.
+// Reading a run's files in full: their JSON, their size, their hash.
 
 const READ_BYTES = 1 << 20;
 
-/** Bytes of a file; undefined where there is none, or none that can be looked at. */
+/** Bytes of a file; undefined if there is none, or it cannot be examined. */
 export async function sizeOf(path: string): Promise<number | undefined> {
   return (await stat(path).catch(() => undefined))?.size;
 }
@@ -199,13 +199,13 @@ export async function sha256Of(path: string): Promise<string> {
 }
 
 /**
- * Reads a JSON object out of a small file; undefined where there is none.
- * @throws UserError: 66 where it cannot be read, 65 where it is not a JSON object.
+ * Reads a JSON object from a small file; undefined if there is none.
+ * @throws UserError: 66 if it cannot be read, 65 if it is not a JSON object.
  */
 export async function readJson(path: string): Promise<JsonObject | undefined> {
   const remedy = 'move it aside, or start over with --fresh';
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    // Under a path that leads through a file there is none either.
+    // A path that leads through a file does not exist either.
     if (['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return undefined;
     throw refusedBy(error, (code) => inputMissing(`cannot read ${path} (${code}); ${remedy}`));
   });
@@ -215,14 +215,14 @@ export async function readJson(path: string): Promise<JsonObject | undefined> {
   throw badData(`${path} is not a JSON object; ${remedy}`);
 }
 
-/** Where a line of a file lies. */
+/** The place of a line in a file. */
 export interface Place {
   readonly path: string;
   readonly offset: number;
   readonly length: number;
 }
 
-/** The bytes of a line. @throws UserError (66) where the file cannot be read (any more) */
+/** The bytes of a line. @throws UserError (66) if the file cannot be read (any more) */
 export function bytesAt({ path, offset, length }: Place): Buffer {
   try {
     const file = openSync(path, 'r');
@@ -234,6 +234,6 @@ export function bytesAt({ path, offset, length }: Place): Buffer {
       closeSync(file);
     }
   } catch (error) {
-    throw inputMissing(`cannot read ${path} (${codeOf(error)}); mend its permissions`);
+    throw inputMissing(`cannot read ${path} (${codeOf(error)}); fix its permissions`);
   }
 }

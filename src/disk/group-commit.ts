@@ -1,14 +1,14 @@
-// Appending to a file so that each write is on the disk before it counts, and writes that wait share one.
+// Appends to a file so that each write is on the disk before it counts, and waiting writes share one.
 
 import { fstatSync, writeSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { cannotWrite, codeOf, UserError } from '../core/errors.js';
 
-/** Group commit: whatever waits while one write is synced goes out together with the next. */
+/** Group commit: writes that wait while another is being synced go out together with the next. */
 export class Appender {
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
-  /** The write that will take what waits; it resolves to where that begins. */
+  /** The write that will take the waiting lines; it resolves to its start offset. */
   #next: Promise<number> | undefined;
   #latest: Promise<unknown> = Promise.resolve();
   #broken: UserError | undefined;
@@ -22,7 +22,7 @@ export class Appender {
     this.#links = fstatSync(handle.fd).nlink;
   }
 
-  /** Resolves to the line's offset once it is on the disk. Rejects with a UserError (74), and so do all appends from then on. */
+  /** Resolves to the line's offset once it is on the disk. Rejects with a UserError (74), as do all later appends. */
   async append(line: Buffer): Promise<number> {
     const place = this.#waitingBytes;
     this.#waiting.push(line);
@@ -58,30 +58,30 @@ export class Appender {
     this.#requireUntouched();
     let written = 0;
     while (written < bytes.length) {
-      // Into the system's memory: a thread asked to do it would cost each slot a turn of a busy event loop.
+      // Only copies into the system's memory; handing it to a thread would cost each slot a turn of a busy event loop.
       written += writeSync(this.handle.fd, bytes, written, bytes.length - written, this.end + written);
     }
     await this.handle.datasync();
     this.end += bytes.length;
   }
 
-  /** A run whose journal was deleted or emptied would otherwise go on paying for rows that nobody keeps. */
+  /** Otherwise a run whose journal was deleted or emptied would keep paying for rows that are not kept. */
   #requireUntouched(): void {
     const { nlink, size } = fstatSync(this.handle.fd);
     if (size >= this.end && (nlink > 0 || this.#links === 0)) return;
     throw cannotWrite(
-      `${this.path} was deleted or cut while the run was writing it; the rows in it are lost, so leave the output folder alone and run the same command again`,
+      `${this.path} was deleted or truncated while the run was writing it; its rows are lost, so leave the output folder alone and run the same command again`,
     );
   }
 
-  /** Takes a half-written batch off the file again: the disk may be full, but a shorter file always fits. */
+  /** Removes a half-written batch from the file: the disk may be full, but a shorter file always fits. */
   async #failure(error: unknown, start: number): Promise<UserError> {
     if (error instanceof UserError) return error;
     const code = codeOf(error) ?? String(error);
     const cause = code === 'ENOSPC' ? 'the disk is full' : code;
     await this.handle.truncate(start).catch(() => undefined);
     return cannotWrite(
-      `cannot write ${this.path}: ${cause}; every row finished before is safe, so make room and run the same command again`,
+      `cannot write ${this.path}: ${cause}; all rows finished before are safe, so free some space and run the same command again`,
     );
   }
 }

@@ -1,33 +1,33 @@
-// Bytes into lines, split on byte 0x0A alone: strings of the benchmark hold U+2028 and its kind, at which other splitters cut.
+// Splits bytes into lines, only at byte 0x0A: strings of the benchmark contain U+2028 and similar characters, at which other splitters cut.
 
 export interface Line {
   /** The line's bytes without its line end; a carriage return before the line feed is dropped. */
   readonly bytes: Uint8Array;
   /** Offset of the line's first byte in the stream. */
   readonly offset: number;
-  /** 1-based line number, blank lines counted. */
+  /** 1-based line number, counting blank lines. */
   readonly number: number;
-  /** False for a last line without a line feed behind it. */
+  /** False for a last line without a trailing line feed. */
   readonly ended: boolean;
-  /** True for a line longer than the longest that is kept: it has no bytes here. */
+  /** True for a line longer than the maximum that is kept: it has no bytes here. */
   readonly tooLong: boolean;
 }
 
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 const NONE = new Uint8Array(0);
-/** A row has some megabytes at most; data with longer lines than this has none. */
+/** A row has a few megabytes at most; data with longer lines than this is not rows. */
 export const LONGEST_LINE_BYTES = 1 << 27;
 
 /**
- * Yields the lines of a stream of chunks, without blank ones. A line's bytes are valid until the next line is asked for, since their
- * buffers are used again. Memory: one chunk and the longest line, and no line is kept beyond `longest` bytes.
+ * Yields the lines of a stream of chunks, without blank ones. A line's bytes are valid until the next line is requested, since their
+ * buffers are reused. Memory: one chunk and the longest line, and no line is kept beyond `longest` bytes.
  */
 export async function* splitLines(
   chunks: AsyncIterable<Uint8Array>,
   longest = LONGEST_LINE_BYTES,
 ): AsyncGenerator<Line> {
-  /** Copies of the pieces of a line whose end is not there yet (none once they are too many), and their bytes. */
+  /** Copies of the pieces of an unfinished line (none once there are too many), and their bytes. */
   let begun: Uint8Array[] = [];
   let begunBytes = 0;
   let offset = 0;

@@ -1,19 +1,18 @@
-// A lock that the operating system holds, so that it dies with its process: on a run's folder, on a download.
+// A lock held by the operating system, so that it ends with its process: for a run's folder, for a download.
 
 import { type BigIntStats, rmSync, statSync } from 'node:fs';
 import { cannotCreate, codeOf, messageOf } from '../core/errors.js';
 import { openSqlite, type Sqlite } from './sqlite.js';
 
-/** Gives the lock back. Calling it again does nothing. */
+/** Releases the lock. Calling it again does nothing. */
 type Release = () => void;
 
 /**
- * Takes the exclusive lock that `path` stands for, at once or not at all. The file is created, stays empty, and goes with the lock
- * (where the process is killed, or on Windows, it is left behind);
- * what locks is an open SQLite transaction on it, so a lock ends with its process, `kill -9` included. Nothing else in this
- * process may open the file: closing any handle on it would drop the lock (POSIX).
- * @param busy the whole message for when another process holds the lock.
- * @throws UserError (73) where it is held, or where no lock can be had at that place.
+ * Takes the exclusive lock on `path`, immediately or not at all. The file is created, stays empty, and is removed with the lock (but
+ * remains if the process is killed, or on Windows). The actual lock is an open SQLite transaction on it, so it ends with its process, `kill
+ * -9` included. Nothing else in this process may open the file: closing any handle on it would drop the lock (POSIX).
+ * @param busy the complete message if another process holds the lock.
+ * @throws UserError (73) if it is held, or if that place does not support locks.
  */
 export async function lockFile(path: string, busy: string): Promise<Release> {
   let database: Sqlite | undefined;
@@ -21,10 +20,10 @@ export async function lockFile(path: string, busy: string): Promise<Release> {
     for (;;) {
       const before = standing(path);
       database = openSqlite(path, { timeout: 0 });
-      // Without it SQLite would put a journal file beside the lock.
+      // Otherwise SQLite would create a journal file next to the lock.
       database.exec('PRAGMA journal_mode = MEMORY');
       database.exec('BEGIN EXCLUSIVE');
-      // Between opening and locking whoever held it may have removed the file, which then locks nobody out.
+      // Between opening and locking, the previous holder may have removed the file, which then excludes no one.
       const after = standing(path);
       if (before !== undefined && before.ino === after?.ino && before.ctimeNs === after.ctimeNs) break;
       database.close();
@@ -37,10 +36,10 @@ export async function lockFile(path: string, busy: string): Promise<Release> {
   let isHeld = true;
   return () => {
     try {
-      // While the lock is held: whoever opens the file afterwards opens another.
+      // Removed while the lock is held, so that later openers get a new file.
       if (isHeld) rmSync(path);
     } catch {
-      // An empty file that stays does no harm.
+      // An empty file that remains does no harm.
     }
     isHeld = false;
     close();
@@ -54,5 +53,5 @@ function standing(path: string): BigIntStats | undefined {
 function reasonOf(error: unknown, path: string, busy: string): string {
   const code = codeOf(error);
   if (code === 'SQLITE_BUSY') return busy;
-  return `cannot lock ${path} (${code ?? messageOf(error)}); move away what other data it holds, or choose a folder on a local disk that can be written`;
+  return `cannot lock ${path} (${code ?? messageOf(error)}); move it away if it contains other data, or choose a folder on a writable local disk`;
 }

@@ -1,9 +1,9 @@
-// The door to better-sqlite3, whose objects are never given to the garbage collector; and rows whose values are checked as they are taken.
+// The only access to better-sqlite3, whose objects are never garbage-collected; and rows whose values are checked as they are read.
 
 import Database from 'better-sqlite3';
 import { isNumber, isText, parseJson } from '../core/json.js';
 
-/** A row as SQLite gives it, by column. */
+/** A row as SQLite returns it, by column. */
 type Values = Readonly<Record<string, unknown>>;
 
 export interface Sqlite {
@@ -11,22 +11,19 @@ export interface Sqlite {
   prepare(sql: string): Database.Statement<unknown[], Values>;
   /** The first column of the first row. */
   value(sql: string): unknown;
-  /** Runs an action in a transaction that takes the write lock at once; whatever it throws rolls back. */
+  /** Runs an action in a transaction that takes the write lock at once; any error rolls back. */
   immediate<T>(action: () => T): T;
   close(): void;
 }
 
 /**
- * Node 24.19 and later abort the process when the collector takes an object of better-sqlite3 12 (nodejs/node#65446), and version 13,
- * where that is mended, does not run on Node 20. A closed database and a statement hold next to nothing, so all of them are kept.
- * For the same reason nothing here uses `pragma` and `transaction`, which prepare statements of their own.
+ * Node 24.19 and later abort the process when an object of better-sqlite3 12 is garbage-collected (nodejs/node#65446), and version 13,
+ * where that is fixed, does not run on Node 20. A closed database and a statement use almost no memory, so all of them are kept. For the
+ * same reason nothing here uses `pragma` and `transaction`, which prepare statements of their own.
  */
 const kept: unknown[] = [];
 
-/**
- * Opens a SQLite file, creating it unless `readonly`.
- * `timeout`: milliseconds to wait for another process's lock.
- */
+/** Opens a SQLite file, creating it unless `readonly`. `timeout`: milliseconds to wait for another process's lock. */
 export function openSqlite(
   path: string,
   options: { readonly timeout?: number; readonly readonly?: boolean; readonly fileMustExist?: boolean } = {},
@@ -51,7 +48,7 @@ export function openSqlite(
         database.exec('COMMIT');
         return result;
       } catch (error) {
-        // SQLite has rolled back by itself where the disk was full.
+        // SQLite has already rolled back if the disk was full.
         if (database.inTransaction) database.exec('ROLLBACK');
         throw error;
       }
@@ -62,12 +59,12 @@ export function openSqlite(
   };
 }
 
-/** The code of an error of SQLite, such as SQLITE_BUSY; undefined for any other error. */
+/** The code of an SQLite error, such as SQLITE_BUSY; undefined for any other error. */
 export function sqliteCode(error: unknown): string | undefined {
   return error instanceof Database.SqliteError ? error.code : undefined;
 }
 
-/** What SQLite itself does not notice: a column holds what was never written there. */
+/** Damage that SQLite itself does not notice: a column contains a value that was never written there. */
 export class DamagedValue extends Error {
   constructor(column: string) {
     super(`column ${column}`);
@@ -75,7 +72,7 @@ export class DamagedValue extends Error {
   }
 }
 
-/** A row; a value of another type than was stored is damage. Its methods throw DamagedValue. */
+/** A row; a value of another type than was stored counts as damage. Its methods throw DamagedValue. */
 export class Row {
   constructor(private readonly values: Values) {}
 
@@ -87,7 +84,7 @@ export class Row {
     return sound(column, this.values[column], isNumber);
   }
 
-  /** Undefined where the column holds none. */
+  /** Undefined if the column is empty. */
   textIn(column: string): string | undefined {
     return this.values[column] === null ? undefined : this.text(column);
   }
@@ -96,12 +93,12 @@ export class Row {
     return this.values[column] === null ? undefined : this.number(column);
   }
 
-  /** A value of JSON. */
+  /** A JSON value. */
   document<T>(column: string, isDocument: (value: unknown) => value is T): T {
     return sound(column, parseJson(this.text(column)), isDocument);
   }
 
-  /** Undefined where the column holds none. */
+  /** Undefined if the column is empty. */
   documentIn<T>(column: string, isDocument: (value: unknown) => value is T): T | undefined {
     return this.values[column] === null ? undefined : this.document(column, isDocument);
   }
@@ -112,12 +109,12 @@ function sound<T>(column: string, value: unknown, is: (value: unknown) => value 
   throw new DamagedValue(column);
 }
 
-/** The rows of a query, as they are taken. */
+/** The rows of a query, yielded as they are read. */
 export function* rowsOf(database: Sqlite, sql: string, ...parameters: unknown[]): Generator<Row> {
   for (const values of database.prepare(sql).iterate(...parameters)) yield new Row(values);
 }
 
-/** The values of a row by column; what is undefined is stored as NULL. */
+/** The values of a row by column; undefined is stored as NULL. */
 type Stored = Readonly<Record<string, string | number | null | undefined>>;
 
 /** Inserts a row, and returns its number. */
@@ -125,7 +122,7 @@ export function insert(database: Sqlite, table: string, values: Stored): number 
   return Number(insertion(database, table, Object.keys(values))(values).lastInsertRowid);
 }
 
-/** The insertion of many rows into these columns of a table. */
+/** A function that inserts rows into these columns of a table. */
 export function insertion(database: Sqlite, table: string, columns: readonly string[], end = '') {
   const slots = columns.map(() => '?').join(', ');
   const statement = database.prepare(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${slots}) ${end}`);

@@ -1,19 +1,19 @@
-// A YAML file that a user wrote: parsed, and refused with its line where it is none. yaml is loaded when there is one.
+// A YAML file written by a user: parsed, and refused with its line if it is invalid. yaml is loaded only when needed.
 
 import type * as Yaml from 'yaml';
 import { type ExitCode, messageOf, UserError } from '../core/errors.js';
 
 interface YamlFile {
   readonly document: Yaml.Document.Parsed;
-  /** The 1-based line of the key or the item at a path; where the file ends before it, of the last one there is. */
+  /** The 1-based line of the key or the item at a path; if the file ends before it, of the last existing one. */
   lineOf(path: readonly PropertyKey[]): number;
-  /** A node, or the whole document, as plain values. @throws UserError for aliases that multiply without end, or hold themselves. */
+  /** A node, or the whole document, as plain values. @throws UserError for aliases that multiply endlessly, or contain themselves. */
   plain(node: Pick<Yaml.Node, 'toJS'> | Yaml.Document.Parsed): unknown;
 }
 
 /**
- * @param schema `failsafe` leaves scalars as they are written: 1.10 and 300000000000000001 stay so
- * @throws UserError (with the code given) for a text that is not YAML, or that is too deep to be read.
+ * @param schema `failsafe` keeps scalars as written, such as 1.10 and 300000000000000001
+ * @throws UserError (with the given code) for text that is not YAML, or is nested too deeply.
  */
 export async function parseYaml(
   text: string,
@@ -29,7 +29,7 @@ export async function parseYaml(
     try {
       return read();
     } catch (error) {
-      // Aliases of aliases grow beyond all bounds, and nesting beyond the stack; yaml throws errors of several kinds.
+      // Aliases of aliases grow without bounds, and nesting may exceed the stack; yaml throws errors of several kinds.
       throw refuse(path, messageOf(error));
     }
   };
@@ -38,7 +38,7 @@ export async function parseYaml(
   if (broken !== undefined) {
     const where = `${path}:${lineAt(broken.pos[0])}`;
     if (broken.code !== 'DUPLICATE_KEY') throw refuse(where, broken.message);
-    throw new UserError(`${where}: this key stands twice; leave one of them out`, exitCode);
+    throw new UserError(`${where}: this key is there twice; remove one of them`, exitCode);
   }
   const plain: YamlFile['plain'] = (node) =>
     guarded(() => {
@@ -46,7 +46,7 @@ export async function parseYaml(
       try {
         JSON.stringify(value);
       } catch {
-        throw new Error('an alias stands for what holds it');
+        throw new Error('an alias refers to a node that contains it');
       }
       return value;
     });

@@ -235,7 +235,7 @@ require_equal: [judge, rubric]
     ['a wrong key', 'max_drp: {overall: 2}', 65, ':1: unknown key "max_drp"; did you mean "max_drop"?'],
     ['a wrong domain', 'max_drop: {terminl: 2}', 65, ':1: unknown key "terminl"; did you mean "terminal"?'],
     ['text that is not YAML', 'a: [', 65, ':1: not YAML'],
-    ['a key twice', 'alpha: 0.1\nalpha: 0.2', 65, ':2: this key stands twice'],
+    ['a key twice', 'alpha: 0.1\nalpha: 0.2', 65, ':2: this key is there twice'],
     ['nothing', '', 65, 'the policy has to be a mapping with alpha'],
   ])('with %s is refused by name', async (_, text, code, message) => {
     const path = await policy(text);

@@ -123,10 +123,10 @@ describe('within a process', () => {
 });
 
 it.each([
-  ['in a folder that does not exist', 'none/run.lock', /cannot lock .*can be written/],
+  ['in a folder that does not exist', 'none/run.lock', /cannot lock .*writable local disk/],
   ['that is a folder', '.', /cannot lock/],
   ['below a file', 'data.txt/run.lock', /cannot lock/],
-  ['that holds other data', 'data.txt', /SQLITE_NOTADB.*move away what other data/],
+  ['that holds other data', 'data.txt', /SQLITE_NOTADB.*move it away if it contains other data/],
 ])('a lock file %s is refused with its path', async (_name, place, message) => {
   await writeFile(join(dir, 'data.txt'), 'rows of text, much longer than any header\n'.repeat(100));
   const path = join(dir, place);

@@ -273,7 +273,7 @@ describe('a disk that is full', () => {
     const journal = await reopen(at);
     const { kept, error } = await fill(journal);
     expect(error).toMatchObject({ name: 'UserError', exitCode: EXIT.cannotWrite });
-    expect((error as Error).message).toMatch(/the disk is full; every row finished before is safe/);
+    expect((error as Error).message).toMatch(/the disk is full; all rows finished before are safe/);
     expect(kept.length).toBeGreaterThan(10);
     await expect(journal.append(record('late'))).rejects.toBe(error);
     await journal.close();
@@ -324,7 +324,7 @@ describe('a journal that others touch', () => {
     await expect(journal.append(record('b'))).rejects.toMatchObject({
       name: 'UserError',
       exitCode: EXIT.cannotWrite,
-      message: expect.stringContaining('was deleted or cut while the run was writing it'),
+      message: expect.stringContaining('was deleted or truncated while the run was writing it'),
     });
     expect(journal.has('b')).toBe(false);
   });

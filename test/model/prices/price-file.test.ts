@@ -103,7 +103,7 @@ describe('a price file is refused, with its name, its line and what would do,', 
     [
       'for a model that stands twice',
       `${head}  a: { input: 1, output: 2 }\n  a: { input: 2, output: 2 }\n`,
-      'prices.yaml:4: this key stands twice; leave one of them out',
+      'prices.yaml:4: this key is there twice; remove one of them',
     ],
     ['without models', head, 'prices.yaml:2: models has to name models with their prices'],
     [
