@@ -1,4 +1,4 @@
-// Runs and calibrations in the SQLite file: what is held of them, written whole, read back, renamed and removed.
+// Runs and calibrations in the SQLite file: what is stored of them, and how they are written in full, read back, renamed and removed.
 
 import { z } from 'zod';
 import type { RowSpent, RunCosts, Spending, Spent } from '../core/costs.js';
@@ -15,9 +15,9 @@ import type { EquivalenceCard } from '../stats/equivalence.js';
 import type { ScenarioFigures } from '../stats/scenarios.js';
 import { columnOf, TOKENS } from './schema.js';
 
-/** The texts of a run, each in a column of its own. */
+/** The texts of a run, each in its own column. */
 const TEXTS = ['identity', 'kind', 'source', 'sourceSha256', 'scoredAt', 'toolVersion'] as const;
-/** Those of them that nobody may know. */
+/** Texts that may be unknown. */
 const FURTHER_TEXTS = [
   ...(['label', 'worldModel', 'judgeModel', 'rubricPack', 'rubricFingerprint', 'protocol'] as const),
   ...(['manifest', 'startedAt', 'endedAt'] as const),
@@ -26,44 +26,44 @@ type Texts = Readonly<Record<(typeof TEXTS)[number], string>> &
   Readonly<Partial<Record<(typeof FURTHER_TEXTS)[number], string | undefined>>>;
 
 /**
- * What names and describes a run. One stored before under the same identity is replaced. `kind` is how it was judged (`rubric`,
- * `metrics` ...), `source` the absolute path of the judged file, with the SHA-256 hex of its bytes, and `manifest` that file's as JSON:
- * who reads it checks it, since one that is damaged says nothing of the other runs. Times are in ISO 8601.
+ * What identifies and describes a run. An earlier one with the same identity is replaced. `kind` is how it was judged (`rubric`, `metrics`
+ * ...), `source` the absolute path of the judged file, with the SHA-256 hex of its bytes, and `manifest` that file's manifest as JSON: its
+ * readers check it, since a damaged one must not affect other runs. Times are in ISO 8601.
  */
 export interface RunRecord extends Texts {
   readonly meta: Readonly<Record<string, unknown>>;
   /** What world model and judge took. */
   readonly costs: RunCosts;
-  /** Of an agent's decisions: how far predictions lead where the truth leads. */
+  /** For an agent's decisions: how often predictions lead where the truth leads. */
   readonly equivalence?: EquivalenceCard | undefined;
-  /** Of a run on scenarios, its figures by scenario; they are not read back. */
+  /** For a run on scenarios, its figures by scenario; they are not read back. */
   readonly scenarios?: ScenarioFigures | undefined;
 }
 
-/** A judged row with what it cost to judge and to predict, where journals tell. */
+/** A judged row with what it cost to judge and to predict, if journals say. */
 export interface StoredJudgement {
   readonly row: JudgedRow;
   readonly log?: Spent['log'];
-  /** US dollars of judging it. */
+  /** US dollars for judging it. */
   readonly usd?: number | undefined;
   /** What its prediction took; the same for all judgements of one prediction. */
   readonly prediction?: Spent | undefined;
   readonly excerpt?: Excerpt | undefined;
 }
 
-/** What a run in the file is called, and the manifest that it came with. */
+/** The label of a run in the file, and the manifest it came with. */
 export type StoredName = Pick<RunRecord, 'label' | 'manifest'>;
 
-/** A run as it stands in the file. */
+/** A run as stored in the file. */
 export interface StoredRun extends RunRecord {
   readonly id: number;
-  /** As it was saved, with measures by name. */
+  /** As it was saved, with measures sorted by name. */
   readonly card: ScoreCard;
 }
 
 /**
- * Writes a run with its judgements and scores in one transaction: all of it is stored, or the file stays as it was.
- * @param labelOver the label under which it replaces an earlier one; its own if nothing else is said
+ * Writes a run with its judgements and scores in one transaction: either all of it is stored, or the file stays as it was.
+ * @param labelOver the label to use when it replaces an earlier run; its own by default
  * @returns the run's id, which it keeps when it is replaced.
  */
 export function saveRun(
@@ -75,7 +75,7 @@ export function saveRun(
 ): { id: number; replaced: boolean } {
   return database.immediate(() => {
     const before = replacedIn(database, 'runs', run.identity);
-    // Read in the transaction, so that a run is not given back the label that it loses at this moment.
+    // Read in the transaction, so that a run does not get back a label that it is losing at this moment.
     const label = before
       ? labelOver({ label: before.textIn('label'), manifest: before.textIn('manifest') })
       : run.label;
@@ -96,19 +96,19 @@ export function saveRun(
   });
 }
 
-/** Takes out what is stored under an identity, and gives back what it was. */
+/** Deletes what is stored under an identity, and returns it. */
 function replacedIn(database: Sqlite, table: string, identity: string): Row | undefined {
   const found = database.prepare(`SELECT * FROM ${table} WHERE identity = ?`).get(identity);
   database.prepare(`DELETE FROM ${table} WHERE identity = ?`).run(identity);
   return found && new Row(found);
 }
 
-/** A document as JSON: a map is an object, and nothing where there is none. */
+/** A document as JSON: a map becomes an object, and undefined stays undefined. */
 function json(document: object | undefined): string | undefined {
   return document && JSON.stringify(document, (_, value) => (value instanceof Map ? Object.fromEntries(value) : value));
 }
 
-/** Measures come by name, in whatever order a file has them: tables of a stored run keep their order. */
+/** Sorts measures by name, whatever their order in the file: tables of a stored run keep their order. */
 function byName<T>(measures: Readonly<Record<string, T>>): Record<string, T> {
   return Object.fromEntries(Object.entries(measures).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
@@ -121,7 +121,7 @@ function callOf({ log, usd }: Spent) {
   return { attempts, ...tokens, ms, usd };
 }
 
-/** Writes the judgements of a run, which has none in the file; and each prediction once, where something is known of it. */
+/** Writes the judgements of a run that has none in the file, and each prediction once, if anything is known about it. */
 function saveJudgements(database: Sqlite, run_id: number, judgements: readonly StoredJudgement[]): void {
   const saveRow = insertion(database, 'judgements', [
     ...['run_id', 'key', 'repeat', 'judgement_index', 'row', 'excerpt'],
@@ -140,7 +140,7 @@ function saveJudgements(database: Sqlite, run_id: number, judgements: readonly S
 /** Every run with its scores, in the order of their ids. @throws DamagedValue */
 export function readRuns(database: Sqlite): StoredRun[] {
   return Array.from(rowsOf(database, 'SELECT * FROM runs ORDER BY id'), (run) => ({
-    // The schema lets none of them be absent that the record has to have.
+    // The schema guarantees the texts that the record requires.
     ...(Object.fromEntries([...TEXTS, ...FURTHER_TEXTS].map((name) => [name, run.textIn(columnOf(name))])) as Texts),
     id: run.number('id'),
     meta: run.document('meta', isObject),
@@ -161,9 +161,9 @@ function costsIn(document: CostsDocument): RunCosts {
   return Object.fromEntries(sides);
 }
 
-// What a document has at the least: files are edited, and disks fail.
+// The minimum contents of a document: files get edited, and disks fail.
 
-/** Figures by name, which hold nothing but numbers. */
+/** Figures by name, which contain only numbers. */
 const FIGURES = z.record(z.string(), z.object({ value: z.number() }).catchall(z.number()));
 const OBJECT = z.looseObject({});
 const COUNTED = { chosen: z.number(), valid: z.number(), failed: z.number(), coverage: z.number() };
@@ -192,12 +192,12 @@ function holding<T>(least: z.ZodType) {
   return (value: unknown): value is T => least.safeParse(value).success;
 }
 
-/** A run's judged rows by key, repeat and index; none for an id that is not there. @throws DamagedValue */
+/** A run's judged rows by key, repeat and index; none for an unknown id. @throws DamagedValue */
 export function readJudgements(database: Sqlite, runId: number): readonly JudgedRow[] {
   const sql =
     'SELECT key, repeat, judgement_index, row FROM judgements WHERE run_id = ? ORDER BY key, repeat, judgement_index';
   return Array.from(rowsOf(database, sql, runId), (row) =>
-    // Into the parsed row itself: a spread of it would take twice the memory.
+    // Assigned to the parsed row itself: spreading it would take twice the memory.
     Object.assign(row.document('row', isRow), {
       key: row.text('key'),
       repeat: row.number('repeat'),
@@ -206,15 +206,13 @@ export function readJudgements(database: Sqlite, runId: number): readonly Judged
   );
 }
 
-/**
- * What a list shows of a run's judged rows without their file, by record id; empty for an id that is not there. @throws DamagedValue
- */
+/** What a list shows of a run's judged rows without their file, by record id; empty for an unknown id. @throws DamagedValue */
 export function readExcerpts(database: Sqlite, runId: number): ReadonlyMap<string, Excerpt> {
   const sql = 'SELECT key, repeat, judgement_index, excerpt FROM judgements WHERE run_id = ? AND excerpt IS NOT NULL';
   return new Map(Array.from(rowsOf(database, sql, runId), (row) => [idIn(row), row.document('excerpt', isExcerpt)]));
 }
 
-/** What each judged row of a run took, by record id; empty for an id that is not there. @throws DamagedValue */
+/** What each judged row of a run took, by record id; empty for an unknown id. @throws DamagedValue */
 export function readSpent(database: Sqlite, runId: number): ReadonlyMap<string, RowSpent> {
   const columns = ['judgements', 'predictions'].flatMap((table) =>
     CALL.map((name) => `${table}.${name} AS ${table}_${name}`),
@@ -242,18 +240,18 @@ function idIn(row: Row): string {
   return rowId(row.text('key'), row.number('repeat'), row.number('judgement_index'));
 }
 
-/** A run as it was found. Its number alone does not name it: once a run is removed, another may get its number. */
+/** A run as it was found. Its number does not suffice to identify it: once a run is removed, another may get its number. */
 type FoundRun = Pick<StoredRun, 'id' | 'identity'>;
 
-/** Gives a run another label. @throws UserError (2) where it is not there any more. */
+/** Gives a run another label. @throws UserError (2) if it no longer exists. */
 export function renameRun(database: Sqlite, run: FoundRun, label: string): void {
   database.immediate(() => change(database, 'UPDATE runs SET label = ?', run, label));
 }
 
 /**
- * Removes runs with all that belongs to them, and gives their room back to the disk as far as can be: all of these runs or, where one is
- * not there any more, none.
- * @returns the room before and after.
+ * Removes runs with everything that belongs to them, and returns their space to the disk where possible: either all of these runs or, if
+ * one no longer exists, none.
+ * @returns the space before and after.
  * @throws UserError (2)
  */
 export function removeRuns(database: Sqlite, runs: readonly FoundRun[]) {
@@ -268,11 +266,11 @@ export function removeRuns(database: Sqlite, runs: readonly FoundRun[]) {
 function change(database: Sqlite, sql: string, { id, identity }: FoundRun, ...values: string[]): void {
   if (database.prepare(`${sql} WHERE id = ? AND identity = ?`).run(...values, id, identity).changes > 0) return;
   throw new UserError(
-    `run ${id} is not there any more: another process removed it, and nothing was changed; awb runs list shows what is there`,
+    `run ${id} no longer exists: another process removed it, and nothing was changed; awb runs list shows the existing runs`,
   );
 }
 
-/** How much room a database takes: the bytes of its file and, of these, those that nothing uses; the next runs take them first. */
+/** How much space a database takes: the bytes of its file, and how many of these are unused; the next runs fill them first. */
 export function spaceOf(database: Sqlite) {
   const bytesIn = (pages: string) =>
     Number(database.value(`PRAGMA ${pages}`)) * Number(database.value('PRAGMA page_size'));
@@ -281,8 +279,8 @@ export function spaceOf(database: Sqlite) {
 export type Space = ReturnType<typeof spaceOf>;
 
 /**
- * Writes the database anew without what nothing uses, so that its file shrinks. That takes as much room again for a moment, and
- * nobody else may be writing. Where it cannot be done, the database stays as it is, and its free room serves the next runs.
+ * Rewrites the database without its unused space, so that its file shrinks. This temporarily takes the same amount of space again, and
+ * needs that no other process is writing. If it fails, the database stays as it is, and its free space serves the next runs.
  */
 export function giveBackSpace(database: Sqlite): void {
   if (spaceOf(database).freeBytes === 0) return;
@@ -293,9 +291,9 @@ export function giveBackSpace(database: Sqlite): void {
   }
 }
 
-/** About how many bytes each run takes, by its id: of every table that holds something of runs, the part of its rows. @throws DamagedValue */
+/** Roughly how many bytes each run takes, by its id: its share of every table with rows of runs. @throws DamagedValue */
 export function bytesByRun(database: Sqlite): ReadonlyMap<number, number> {
-  // As a constraint, "aggregate" alone is not enough for SQLite to add the pages up.
+  // As a bare constraint, "aggregate" does not make SQLite add the pages up.
   const part = ([table, id]: readonly [string, string]) =>
     `SELECT ${id} AS run, count(*) * (SELECT pgsize FROM dbstat WHERE name = '${table}' AND aggregate = TRUE)
       / CAST((SELECT count(*) FROM ${table}) AS REAL) AS bytes FROM ${table} GROUP BY ${id}`;
@@ -317,27 +315,27 @@ type CalibrationText =
 type FurtherText = 'judgeSnapshot' | 'rubricPack' | 'rubricFingerprint' | 'verdicts' | 'endedAt';
 
 /**
- * What names and describes a calibration of a judge. One stored before under the same identity is replaced. Judgings of the same key were
- * made by the same judge in the same way; `verdicts` is how they were read, with versions, `source` the absolute path of
+ * What identifies and describes a calibration of a judge. An earlier one with the same identity is replaced. Judgings with the same key
+ * were made by the same judge in the same way; `verdicts` is how they were read, with versions, `source` the absolute path of
  * calibration.jsonl, and `manifest` its manifest as JSON.
  */
 export interface CalibrationRecord
   extends Readonly<Record<CalibrationText, string>>,
     Readonly<Partial<Record<FurtherText, string | undefined>>> {
-  /** What was sent to the judge beside the messages. */
+  /** Request parameters sent to the judge besides the messages. */
   readonly sampling: Readonly<Record<string, unknown>>;
   readonly document: CalibrationDocument;
 }
 
-/** What is read back of a calibration: for which judgings it holds, when it was made, and what it comes to. */
+/** What is read back of a calibration: the judgings it applies to, when it was made, and its result. */
 export interface StoredCalibration {
   readonly judgeKey: string;
   readonly trust: JudgeTrust;
-  /** When it was ended, or else begun; in ISO 8601. */
+  /** When it ended, or else began; in ISO 8601. */
   readonly at: string;
 }
 
-/** Writes a calibration in one transaction. One of the same identity is replaced, and keeps its number. */
+/** Writes a calibration in one transaction. One with the same identity is replaced, and keeps its number. */
 export function saveCalibration(database: Sqlite, record: CalibrationRecord): { id: number; replaced: boolean } {
   return database.immediate(() => {
     const before = replacedIn(database, 'calibrations', record.identity);
@@ -352,7 +350,7 @@ export function saveCalibration(database: Sqlite, record: CalibrationRecord): { 
   });
 }
 
-/** The newest calibration of a judge as it was asked, whole; undefined where there is none. @throws DamagedValue */
+/** The newest complete calibration of a judge asked in this way; undefined if there is none. @throws DamagedValue */
 export function readCalibration(database: Sqlite, judgeKey: string): CalibrationDocument | undefined {
   const sql = `SELECT document FROM calibrations WHERE judge_key = ? ORDER BY coalesce(ended_at, started_at) DESC LIMIT 1`;
   const [found] = Array.from(rowsOf(database, sql, judgeKey), (row) => row.document('document', isCalibration));

@@ -1,4 +1,4 @@
-// The schema of the SQLite file: a table for what is looked up row by row, a column of JSON for each document, and views of these.
+// The schema of the SQLite file: tables for what is looked up row by row, a JSON column for each document, and views of these.
 
 import { badData } from '../core/errors.js';
 import { DIMENSIONS } from '../core/types.js';
@@ -8,20 +8,20 @@ import type { Sqlite } from '../disk/sqlite.js';
 const APPLICATION_ID = 0x61776231;
 
 /**
- * Raised by any change of the schema, of what its documents hold, or of how they are computed: a file of another version is refused, and
- * score makes it anew.
+ * Raised with any change of the schema, of the contents of its documents, or of how they are computed: a file of another version is
+ * refused, and score rebuilds it.
  */
 export const SCHEMA_VERSION = 11;
 
-/** A number of a document, which JSON may write without a fraction. */
+/** A number in a document, which JSON may write without a fraction. */
 const real = (document: string, path: string) => `CAST(${member(document, path)} AS REAL)`;
 const member = (document: string, path: string) => `${document} ->> '$.${path}'`;
 
-/** A column for queries, of the row that a judgement holds as JSON. */
+/** A column for queries, taken from the row that a judgement stores as JSON. */
 const ofRow = (type: string, path: string) =>
   `${columnOf(path.replace(/^.*\./, ''))} ${type} AS (${type === 'REAL' ? real('row', path) : member('row', path)})`;
 
-/** What a column is called of what the program calls `sourceSha256`. */
+/** The column name for a property such as `sourceSha256`. */
 export function columnOf(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
@@ -200,32 +200,32 @@ PRAGMA user_version = ${SCHEMA_VERSION};
 PRAGMA application_id = ${APPLICATION_ID};
 `;
 
-/** Makes the schema in an empty database. @throws UserError (65) as `hasSchema`. */
+/** Creates the schema in an empty database. @throws UserError (65) as `hasSchema`. */
 export function makeSchema(database: Sqlite, path: string): void {
   if (hasSchema(database, path)) return;
   database.immediate(() => {
-    // Another process may have been at the same work.
+    // Another process may have done the same.
     if (!hasSchema(database, path)) database.exec(SCHEMA);
   });
 }
 
 /**
- * Whether the database has the schema; false for an empty one. Nothing is changed in it.
+ * Whether the database has the schema; false for an empty one. It changes nothing.
  * @throws UserError (65) for a database of another program or of another version.
  */
 export function hasSchema(database: Sqlite, path: string): boolean {
-  // In this order: another process may make the schema between the two.
+  // In this order: another process may create the schema between the two.
   const isEmpty = database.value('SELECT count(*) FROM sqlite_schema') === 0;
   const applicationId = database.value('PRAGMA application_id');
   if (isEmpty && applicationId === 0) return false;
   if (applicationId !== APPLICATION_ID) {
-    throw badData(`${path} is a SQLite database of another program; name another file with --db`);
+    throw badData(`${path} is a SQLite database of another program; choose another file with --db`);
   }
   const version = Number(database.value('PRAGMA user_version'));
   if (version === SCHEMA_VERSION) return true;
   const remedy =
     version > SCHEMA_VERSION
-      ? 'a later awb wrote it; use that one, or name another file with --db'
-      : 'an earlier awb wrote it; move it away, and awb score RUN makes it anew from each judged file';
-  throw badData(`${path} has schema version ${version}, and this version of awb knows ${SCHEMA_VERSION}: ${remedy}`);
+      ? 'a later awb wrote it; use that one, or choose another file with --db'
+      : 'an earlier awb wrote it; move it away, and awb score RUN rebuilds it from each judged file';
+  throw badData(`${path} has schema version ${version}, but this version of awb needs ${SCHEMA_VERSION}: ${remedy}`);
 }

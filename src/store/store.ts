@@ -1,4 +1,4 @@
-// The SQLite file: an index over judged files that `score` can rebuild at any time. Every SQL statement stands in this folder.
+// The SQLite file: an index over judged files that `score` can rebuild at any time. All SQL statements are in this folder.
 
 import { statSync } from 'node:fs';
 import { badData, cannotWrite, codeOf, EXIT, inputMissing, UserError } from '../core/errors.js';
@@ -18,15 +18,16 @@ import {
 } from './runs.js';
 import { hasSchema, makeSchema } from './schema.js';
 
-/** A file open for reading. Its methods throw a UserError (65) where it is damaged. */
+/** A file open for reading. Its methods throw a UserError (65) if it is damaged. */
 export type StoreReader = ReturnType<typeof reader>;
 
 const BUSY_MS = 5000;
 
 /**
- * Opens the SQLite file for reading and writing, and creates it where it is not there. Its methods throw a UserError (74, 65) where the file cannot be written or is damaged.
+ * Opens the SQLite file for reading and writing, creating it if missing. Its methods throw a UserError (74, 65) if the file cannot be
+ * written or is damaged.
  * @param busyMs how long to wait, in milliseconds, for another process that is writing.
- * @throws UserError: 74 where it cannot be written, 65 where it is not a database of this program and this version of the schema.
+ * @throws UserError: 74 if it cannot be written, 65 if it is not a database of this program and this version of the schema.
  */
 export function openStore(path: string, busyMs = BUSY_MS) {
   const { database, bound } = opened(path, busyMs, 'write', makeSchema);
@@ -39,13 +40,13 @@ export function openStore(path: string, busyMs = BUSY_MS) {
   };
 }
 
-/** The same for a file that is there: it is not created. @throws UserError as `openStore`, and 66 where there is no file. */
+/** The same for an existing file: it is not created. @throws UserError as `openStore`, and 66 if there is no file. */
 export function openStoreToChange(path: string, busyMs = BUSY_MS) {
   requireFile(path);
   return openStore(path, busyMs);
 }
 
-/** Does something with a file that one of the above opens, and closes it. */
+/** Performs an action on a file opened by one of the above, and closes it. */
 export function withStore<Opened extends { close(): void }, T>(
   path: string,
   open: (path: string) => Opened,
@@ -60,14 +61,14 @@ export function withStore<Opened extends { close(): void }, T>(
 }
 
 /**
- * Opens a SQLite file that is there, for its runs to be read; nothing is written.
- * @throws UserError: 66 where there is no file or it cannot be read, 65 where it is not a database of this program and this version of the
+ * Opens an existing SQLite file to read its runs; nothing is written.
+ * @throws UserError: 66 if there is no file or it cannot be read, 65 if it is not a database of this program and this version of the
  * schema.
  */
 export function openExistingStore(path: string, busyMs = BUSY_MS): StoreReader {
   requireFile(path);
   let isEmpty = false;
-  // Not `readonly`: where a writer was killed, SQLite has to roll back what it left half written before anything can be read.
+  // Not `readonly`: if a writer was killed, SQLite has to roll back its half-written changes before anything can be read.
   const { database, bound } = opened(path, busyMs, 'read', (found) => {
     found.exec('PRAGMA query_only = ON');
     isEmpty = !hasSchema(found, path);
@@ -90,11 +91,11 @@ function reader(database: Sqlite, bound: Bound) {
   };
 }
 
-/** Gives a function of a database as one of the file that is open, whose failures are explained. */
+/** Turns a function of a database into one of the open file, and explains its failures. */
 type Bound = <Given extends unknown[], T>(action: (database: Sqlite, ...given: Given) => T) => (...given: Given) => T;
 type Use = 'read' | 'write';
 
-/** Opens a regular file and makes it ready; it is closed where that throws. */
+/** Opens a regular file and prepares it; closes it if that throws. */
 function opened(path: string, busyMs: number, use: Use, ready: (database: Sqlite, path: string) => void) {
   const explained = <T>(action: () => T): T => {
     try {
@@ -123,32 +124,32 @@ function opened(path: string, busyMs: number, use: Use, ready: (database: Sqlite
 function requireFile(path: string): void {
   if (statSync(path, { throwIfNoEntry: false }) !== undefined) return;
   throw inputMissing(
-    `there is no ${path}; awb score --predictions FILE --db ${path} makes it, or name another file with --db`,
+    `there is no ${path}; awb score --predictions FILE --db ${path} creates it, or choose another file with --db`,
   );
 }
 
-/** Opening a FIFO would wait for ever, and SQLite takes a device for an empty file. */
+/** Opening a FIFO would wait forever, and SQLite treats a device as an empty file. */
 function requireRegular(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isFile() ?? true) return;
-  throw badData(`${path} is not a regular file, as a SQLite file is; name another with --db`);
+  throw badData(`${path} is not a regular file, so it cannot be a database; choose another with --db`);
 }
 
-/** What keeps a sound file from being read or written. */
+/** What keeps an intact file from being read or written. */
 const OBSTACLE = /^(SQLITE_(BUSY|FULL|CANTOPEN|PERM|READONLY|IOERR)(_|$)|E[A-Z]+$)/;
 
-/** What a failure of SQLite means to those who read or write; other errors come back as they are. */
+/** Explains a failure of SQLite to a reader or writer; other errors are returned unchanged. */
 export function explain(error: unknown, path: string, use: Use): unknown {
   if (error instanceof TypeError && error.message.includes('directory does not exist')) {
-    return cannotWrite(`cannot ${use} ${path}: its folder does not exist; create it or name another with --db`);
+    return cannotWrite(`cannot ${use} ${path}: its folder does not exist; create it or choose another file with --db`);
   }
   const code = error instanceof DamagedValue ? 'damaged' : (sqliteCode(error) ?? codeOf(error));
   if (!(error instanceof Error) || code === undefined) return error;
   const what = `cannot ${use} ${path}: ${error.message} (${code})`;
   if (OBSTACLE.test(code)) {
-    const text = `${what}; free it, some space or its permissions and try again, or name another with --db`;
+    const text = `${what}; unlock it, free some space or fix its permissions and try again, or choose another with --db`;
     return new UserError(text, use === 'read' ? EXIT.inputMissing : EXIT.cannotWrite);
   }
   return badData(
-    `${what}; name another with --db, or move it away and score again: the judged files hold all that was in it`,
+    `${what}; choose another with --db, or move it away and score again: the judged files contain everything that was in it`,
   );
 }

@@ -78,7 +78,7 @@ describe('a run that is renamed', () => {
     expect(save('other').id).toBe(gone.id);
     expect(refusal(() => changing((store) => store.renameRun(gone, 'new')))).toMatchObject({
       exitCode: EXIT.usage,
-      message: expect.stringContaining('not there any more'),
+      message: expect.stringContaining('no longer exists'),
     });
     expect(query('SELECT label FROM runs')).toEqual([{ label: 'step-1' }]);
   });

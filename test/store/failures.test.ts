@@ -22,11 +22,11 @@ const save = (run: RunRecord, judgements?: readonly StoredJudgement[]) => saveIn
 
 describe('a file that cannot be used', () => {
   it.each([
-    ['a later', SCHEMA_VERSION + 6, 'a later awb wrote it; use that one, or name another file with --db'],
+    ['a later', SCHEMA_VERSION + 6, 'a later awb wrote it; use that one, or choose another file with --db'],
     [
       'an earlier',
       SCHEMA_VERSION - 1,
-      'an earlier awb wrote it; move it away, and awb score RUN makes it anew from each judged file',
+      'an earlier awb wrote it; move it away, and awb score RUN rebuilds it from each judged file',
     ],
   ])('from %s version is refused with both versions and what to do, and left alone', (_, version, remedy) => {
     openStore(path).close();
@@ -37,7 +37,7 @@ describe('a file that cannot be used', () => {
     for (const open of [openStore, openExistingStore, openStoreToChange]) {
       expect(refusal(() => open(path))).toMatchObject({
         exitCode: EXIT.badData,
-        message: `${path} has schema version ${version}, and this version of awb knows ${SCHEMA_VERSION}: ${remedy}`,
+        message: `${path} has schema version ${version}, but this version of awb needs ${SCHEMA_VERSION}: ${remedy}`,
       });
     }
     expect(readFileSync(path).equals(before)).toBe(true);
@@ -57,7 +57,7 @@ describe('a file that cannot be used', () => {
     writeFileSync(path, '{"task": "mcp"}\n'.repeat(100));
     expect(refusal(() => openStore(path))).toMatchObject({
       exitCode: EXIT.badData,
-      message: expect.stringContaining('file is not a database (SQLITE_NOTADB); name another with --db'),
+      message: expect.stringContaining('file is not a database (SQLITE_NOTADB); choose another with --db'),
     });
     expect(readFileSync(path, 'utf8')).toBe('{"task": "mcp"}\n'.repeat(100));
   });
@@ -71,7 +71,7 @@ describe('a file that cannot be used', () => {
     for (const open of [openStore, openExistingStore, openStoreToChange]) {
       expect(refusal(() => open(path))).toMatchObject({
         exitCode: EXIT.badData,
-        message: `${path} is not a regular file, as a SQLite file is; name another with --db`,
+        message: `${path} is not a regular file, so it cannot be a database; choose another with --db`,
       });
     }
   });
@@ -96,7 +96,7 @@ describe('a file that cannot be used', () => {
     store.close();
     expect(error).toMatchObject({
       exitCode: EXIT.cannotWrite,
-      message: expect.stringContaining('database is locked (SQLITE_BUSY); free it'),
+      message: expect.stringContaining('database is locked (SQLITE_BUSY); unlock it'),
     });
   });
 
@@ -105,7 +105,7 @@ describe('a file that cannot be used', () => {
     const full = new Database.SqliteError('database or disk is full', 'SQLITE_FULL');
     expect(explain(full, path, 'write')).toMatchObject({
       exitCode: EXIT.cannotWrite,
-      message: `cannot write ${path}: database or disk is full (SQLITE_FULL); free it, some space or its permissions and try again, or name another with --db`,
+      message: `cannot write ${path}: database or disk is full (SQLITE_FULL); unlock it, free some space or fix its permissions and try again, or choose another with --db`,
     });
   });
 
