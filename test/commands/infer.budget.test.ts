@@ -217,7 +217,7 @@ describe('a budget in dollars', () => {
     const run = await setUp(() => reply());
     const { code, stderr } = await run.infer('--budget-usd', '5');
     expect(code).toBe(EXIT.usage);
-    expect(stderr).toMatch(/none is known for "wm" at 127\.0\.0\.1:\d+: .*--prices FILE.*--budget-tokens/);
+    expect(stderr).toMatch(/none is known for "wm" at 127\.0\.0\.1:\d+; .*--prices FILE.*--budget-tokens/);
     expect(run.server.count).toBe(0);
   });
 

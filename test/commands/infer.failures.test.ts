@@ -361,7 +361,7 @@ describe('parameters that a server does not take', () => {
     rejects = true;
     const { code, stderr } = await run.infer('--allow-param-drop');
     expect(code).toBe(78);
-    expect(stderr).toMatch(/rejects temperature, and 2 finished rows were asked with it/);
+    expect(stderr).toMatch(/rejects temperature, but 2 finished rows were asked with it/);
     expect(await readRows(run.predictions)).toHaveLength(2);
     rejects = false;
     expect((await run.infer()).code).toBe(0);
