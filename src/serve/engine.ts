@@ -1,4 +1,4 @@
-// node-llama-cpp behind the engine contract: opening a GGUF file, making requests of what is asked, and taking them through its slots.
+// The engine on node-llama-cpp: opens a GGUF file, prepares requests and runs them in its slots.
 
 import { on } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -22,12 +22,12 @@ import { Scheduler } from './scheduler.js';
 import { newRequest, openSlot, type Request } from './slot.js';
 
 /**
- * Loads a model. Throws UserError where it cannot be served: the runtime or its GPU library is missing (69), the file is of an unknown
- * architecture (65), or memory does not suffice (69).
+ * Loads a model. Throws UserError if it cannot be served: the runtime or its GPU library is missing (69), the file has an unknown
+ * architecture (65), or memory is too small (69).
  *
  * Scores depend on how llama.cpp samples: logit biases of penalties first, then top-k, top-p, min-p, and temperature last (vLLM and SGLang
- * apply temperature first, so that at another temperature than 1 top-p keeps other tokens). Quantised weights and caches move scores too:
- * the facts say which were used. Equal requests give equal replies with one slot; with several, which of them share a batch changes
+ * apply temperature first, so top-p keeps other tokens unless the temperature is 1). Quantised weights and caches also shift scores; the
+ * facts record which were used. With one slot, equal requests get equal replies; with several, the slots that share a batch change
  * floating-point sums.
  */
 export async function openEngine(settings: EngineSettings): Promise<Engine> {
@@ -48,7 +48,7 @@ export async function openEngine(settings: EngineSettings): Promise<Engine> {
   }
 }
 
-/** Roughly: of a prompt, evaluated in the time of a reply's step, which reads all weights however few tokens it has. */
+/** Roughly how many prompt tokens are evaluated in the time of one reply step, which reads all weights however few tokens it has. */
 const TOKENS_PER_STEP = { cpu: 7, gpu: 32 };
 function createEngine(loaded: Loaded, settings: EngineSettings, template: Templating, facts: ModelFacts): Engine {
   const calls = innerCalls(loaded.llama, loaded.model, loaded.context);
@@ -59,7 +59,7 @@ function createEngine(loaded: Loaded, settings: EngineSettings, template: Templa
   const open = new Set<Request>();
   let closed = false;
 
-  /** Takes a request through its slot. */
+  /** Runs a request in a slot. */
   async function* run(request: Request, signal: AbortSignal): AsyncGenerator<GenerateEvent, void, void> {
     if (closed || signal.aborted) return;
     const events: AsyncIterable<GenerateEvent[]> = on(request.events, 'event', { close: ['end'] });
@@ -80,8 +80,8 @@ function createEngine(loaded: Loaded, settings: EngineSettings, template: Templa
   }
 
   /**
-   * The same reply as without scores, since llama.cpp samples it alone: its probabilities after cuts and penalties are not the model's own.
-   * So its text comes when it has ended.
+   * Gives the same reply as without scores: llama.cpp samples it first, and a second pass scores it, since the sampler's probabilities
+   * after cuts and penalties are not the model's own. So the text arrives only when the reply has ended.
    */
   async function* scoredReply(
     request: Request,
@@ -91,7 +91,7 @@ function createEngine(loaded: Loaded, settings: EngineSettings, template: Templa
     const { tokens } = request.prompt;
     let text = '';
     const found: TokenScore[] = [];
-    /** Resolves with the end; undefined where the reader has left. */
+    /** Resolves with the end; undefined if the reader has left. */
     const read = async (part: Request) => {
       for await (const event of run(part, signal)) {
         if (event.type === 'text') text += event.text;
@@ -123,7 +123,7 @@ function createEngine(loaded: Loaded, settings: EngineSettings, template: Templa
     async *generate(prompt, options, signal) {
       if (closed || signal.aborted) return;
       const request = await prepare.request(prompt, options);
-      // Without tokens to generate there may be nothing to score either.
+      // With no tokens to generate, there may be nothing to score either.
       const scores = options.scores ?? (options.maxTokens === 0 ? { reply: false, top: 0 } : undefined);
       yield* scores === undefined ? run(request, signal) : scoredReply(request, scores, signal);
     },
@@ -139,22 +139,22 @@ function createEngine(loaded: Loaded, settings: EngineSettings, template: Templa
   };
 }
 
-/** The grammar maker ends a schema's text with these; they are cut off like a stop string. */
+/** The grammar generator ends a schema's text with these; they are cut off like a stop string. */
 const SCHEMA_END = '\n\n\n\n';
-/** The model's own distribution: every token, as likely as it is. */
+/** Sampling that leaves the model's own distribution unchanged. */
 const UNCHANGED = {
   ...{ temperature: 1, topK: 0, topP: 1, minP: 0 },
   ...{ presencePenalty: 0, frequencyPenalty: 0, repetitionPenalty: 1 },
 };
 
-/** Characters a token above which a text is first counted in pieces: few texts have so many and fit. */
+/** Above this many characters per context token, a text is first counted in pieces: few texts that long still fit. */
 const USUAL_CHARACTERS = 4;
-/** Characters that are tokenised in some tens of milliseconds. */
+/** Characters that take some tens of milliseconds to tokenise. */
 const PIECE = 2 ** 16;
-/** Tokens that a cut in the middle of a word can add, at most. */
+/** Most tokens that a cut in the middle of a word can add. */
 const CUT_TOKENS = 16;
 
-/** Makes requests for one loaded model: prompts are rendered, tokenised and checked. What it returns throws ApiError for what cannot be served. */
+/** Makes requests for one loaded model: renders, tokenises and checks prompts. The returned functions throw ApiError for what cannot be served. */
 function prepareRequests({ model, context, ...loaded }: Loaded, template: Templating) {
   const { contextSize } = context;
   const reading = replyTokens(model);
@@ -167,7 +167,7 @@ function prepareRequests({ model, context, ...loaded }: Loaded, template: Templa
     throw invalid(`${odd} is not a token of this model, which has ${vocabularySize}`, 'prompt');
   }
 
-  /** The tokenizer blocks everything else, so that a text that cannot fit is refused after its first pieces. */
+  /** The tokenizer blocks everything else, so a text that cannot fit is refused after its first pieces. */
   async function tokenizeWithin(text: string): Promise<readonly number[]> {
     let counted = 0;
     for (let at = 0; text.length > USUAL_CHARACTERS * contextSize && at < text.length; at += PIECE) {
@@ -178,13 +178,13 @@ function prepareRequests({ model, context, ...loaded }: Loaded, template: Templa
     return tokenize(text);
   }
 
-  /** For plain text: a chat template writes the mark itself. */
+  /** For plain text only: a chat template writes the mark itself. */
   function withBos(text: string): string {
     const { bosString, shouldPrependBosToken } = model.tokens;
     return shouldPrependBosToken && bosString != null && !text.startsWith(bosString) ? bosString + text : text;
   }
 
-  /** The text that is evaluated, and its tokens. */
+  /** The text to evaluate, and its tokens. */
   async function promptOf(prompt: EnginePrompt, options: PromptOptions) {
     if ('tokens' in prompt) return { text: textOf(prompt.tokens), tokens: prompt.tokens };
     const text =
@@ -198,7 +198,7 @@ function prepareRequests({ model, context, ...loaded }: Loaded, template: Templa
 
     async request(prompt: EnginePrompt, options: GenerateOptions): Promise<Request> {
       const { text, tokens } = await promptOf(prompt, { ...options, addGenerationPrompt: true });
-      // One position stays free, since the library shifts the context when the last is taken; and a reply needs room for a token.
+      // One position stays free: the library shifts the context when the last one is taken, and a reply needs room for a token.
       if (tokens.length > contextSize - 1) throw contextOverflow(tokens.length, contextSize);
       const grammar = await grammarOf({ ...loaded, model }, options);
       const isChat = 'messages' in prompt;
@@ -219,7 +219,7 @@ function prepareRequests({ model, context, ...loaded }: Loaded, template: Templa
       });
     },
 
-    /** The request that scores tokens, those from position `from` on. What a slot holds of the given request is reused. */
+    /** A request that scores the tokens from position `from` on. It reuses what a slot still holds of the given request. */
     scoring(tokens: readonly number[], from: number, { prompt, options, reader }: Request): Request {
       const isBefore = (at: number) => at < from;
       return newRequest({

@@ -1,4 +1,4 @@
-// What holds a reply to a form: node-llama-cpp's grammar for any JSON object, or for a schema of which it can hold all that it says.
+// Constrains a reply to a form: node-llama-cpp's grammar for any JSON object, or for a schema that it can enforce completely.
 
 import * as z from 'zod';
 import { present } from '../core/errors.js';
@@ -8,7 +8,7 @@ import { type LlamaCpp, lineOf } from './inner-calls.js';
 import type { Loaded } from './load.js';
 import type { GenerateOptions } from './request.js';
 
-/** What holds the reply, if anything does. Throws ApiError for a schema that no grammar can hold. */
+/** The reply's grammar, if it has one. Throws ApiError for a schema that no grammar can enforce. */
 export async function grammarOf(
   { runtime, llama, model }: Omit<Loaded, 'context'>,
   { responseFormat }: GenerateOptions,
@@ -17,11 +17,11 @@ export async function grammarOf(
   if (responseFormat.type === 'json_object') {
     return new runtime.LlamaGrammarEvaluationState({ model, grammar: await llama.getGrammarFor('json') });
   }
-  // The library derives its type from a schema's literals, which are unknown here; grammarSchema makes only what it reads.
+  // The library derives its type from a schema's literals, which are unknown here; grammarSchema only makes what the library reads.
   const schema = grammarSchema(responseFormat.schema) as { readonly type: 'object' };
   try {
     const { grammar: made } = await llama.createGrammarForJsonSchema(schema);
-    // It lets integers have exponents, and 5E-1 is none.
+    // The library allows exponents in integers, but 5E-1 is not an integer.
     const whole = made.replace(
       /^integer-number-rule ::= .*$/m,
       'integer-number-rule ::= "-"? ("0" | [1-9] [0-9]{0,15})',
@@ -33,33 +33,33 @@ export async function grammarOf(
   }
 }
 
-/** What of the schema cannot be honoured: where it stands, and why. */
+/** The error for a part of the schema that cannot be honoured: its place, and why. */
 function refused(path: readonly PropertyKey[], reason: string): ApiError {
   return invalid(`${['schema', ...path].join('.')}: ${reason}`, 'response_format');
 }
 
-/** Says something to people, constrains nothing. */
+/** Keywords for human readers, which constrain nothing. */
 const ANNOTATIONS = 'title description default examples deprecated readOnly writeOnly $schema $id $comment'.split(' ');
 
-/** The grammar maker writes text as it is. */
+/** The grammar generator writes text unescaped. */
 const text = z
   .string()
   .regex(
     /^(?:[\t\n\r]|[^\0-\x1f\p{Surrogate}])*$/u,
-    'holds a control character or half of a surrogate pair, which is not supported here',
+    'contains a control character or half of a surrogate pair, which is not supported here',
   );
-// llama.cpp refuses a grammar that repeats something a thousand times, and prints all of it.
+// llama.cpp refuses a grammar that repeats something a thousand times, and prints it in full.
 const least = z.int().min(0).max(999).optional();
 const most = z.int().min(0).optional();
 const SCALARS = ['string', 'number', 'integer', 'boolean', 'null'] as const;
 const scalar = z.enum(SCALARS);
 const type = z.union(
   [scalar, z.array(scalar).min(1)],
-  `has to be one or more of ${SCALARS.join(', ')}, where there is no "enum", "const", "anyOf", "oneOf" or "$ref"`,
+  `must be one or more of ${SCALARS.join(', ')}, if there is no "enum", "const", "anyOf", "oneOf" or "$ref"`,
 );
 const value = z.union([text, z.number(), z.boolean(), z.null()], 'only scalars are supported as values');
 
-/** How a schema may look, by the keyword or the type that tells it apart; `names` are those of definitions. */
+/** The supported forms of a schema, by the keyword or type that identifies them; `names` are those of definitions. */
 function formsOf(
   schema: z.ZodType<JsonObject>,
   names: readonly string[],
@@ -69,7 +69,7 @@ function formsOf(
     $ref: z.strictObject({ $ref: z.enum(names.map((name) => `#/$defs/${name}`)) }),
     anyOf: z.strictObject({ anyOf: schemas }).transform(({ anyOf }) => ({ oneOf: anyOf })),
     oneOf: z.strictObject({ oneOf: schemas }),
-    // A type beside values is taken to say no more than they do.
+    // A type next to values is assumed to add nothing to them.
     const: z.strictObject({ const: value, type: type.optional() }).transform((given) => ({ const: given.const })),
     enum: z
       .strictObject({ enum: z.array(value).min(1), type: type.optional() })
@@ -82,7 +82,7 @@ function formsOf(
         additionalProperties: z.union([z.boolean(), schema]).optional(),
       })
       .refine(({ required, properties = {} }) => required.every((name) => Object.hasOwn(properties, name)), {
-        error: 'its "required" has a name that "properties" has not',
+        error: 'its "required" has a name that is not in "properties"',
       })
       .transform(({ required: _, additionalProperties, ...named }) =>
         Object.keys(named.properties ?? {}).length > 0 ? named : { ...named, additionalProperties },
@@ -108,9 +108,9 @@ function formsOf(
 }
 
 /**
- * The schema in the grammar maker's dialect, which silently passes over what it does not know or cannot hold; here that is refused. What
- * is generated satisfies the given schema, though not everything that satisfies it can be generated: all named properties are written, in
- * their order, and others only where none is named. Throws ApiError naming place and keyword.
+ * The schema in the grammar generator's dialect. The generator silently ignores what it does not know or cannot enforce; here that is
+ * refused. Every generated reply satisfies the given schema, but not every valid reply can be generated: all named properties are written,
+ * in their order, and others only if none is named. Throws ApiError with place and keyword.
  */
 export function grammarSchema({ $defs: definitions = {}, ...root }: JsonObject): JsonObject {
   const schema: z.ZodType<JsonObject> = z.record(z.string(), z.unknown()).transform((given, context) => {

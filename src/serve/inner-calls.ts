@@ -1,37 +1,37 @@
-// node-llama-cpp, the optional peer: finding it, starting it, what to say where it is missing, and everything that is needed of its inner interface:
-// its own calls of llama.cpp's binding, by which all slots share an evaluation. No other file imports it.
+// node-llama-cpp, the optional peer: finding it, starting it, the message if it is missing, and the parts of its private interface that awb
+// needs: direct calls of llama.cpp's binding, so that all slots share an evaluation. No other file imports it.
 
 import { createRequire } from 'node:module';
 import type * as LlamaCpp from 'node-llama-cpp';
 import { codeOf, messageOf, unavailable } from '../core/errors.js';
 
-/** The release whose inner interface this is; package.json's peerDependencies name the same. */
+/** The release whose private interface is used here; package.json's peerDependencies name the same. */
 const RUNTIME_VERSION = '3.21.1';
 
-/** What of it says how it is installed. */
+/** The command that installs it. */
 const INSTALLATION = `npm install node-llama-cpp@${RUNTIME_VERSION}`;
 
-/** Throws a UserError (69) for a release whose inner interface is not known. */
+/** Throws a UserError (69) for a release with an unknown private interface. */
 export function requireKnownRelease(version: string): void {
   if (version === RUNTIME_VERSION) return;
   throw unavailable(
-    `node-llama-cpp ${version} is installed, and awb serve works with ${RUNTIME_VERSION}; \`${INSTALLATION}\` replaces it`,
+    `node-llama-cpp ${version} is installed, but awb serve needs ${RUNTIME_VERSION}; \`${INSTALLATION}\` replaces it`,
   );
 }
 
 /** llama.cpp's context, as `AddonContext` in node-llama-cpp's bindings/AddonTypes.d.ts. */
 export interface InnerContext {
   initBatch(tokens: number): void;
-  /** `outputs` are places in `tokens`; resolves them to places in the batch. */
+  /** `outputs` are positions in `tokens`; returns their positions in the batch. */
   addToBatch(sequence: number, position: number, tokens: Uint32Array, outputs: Uint32Array): Uint32Array;
   decodeBatch(): Promise<void>;
-  /** A third argument, be it false, has it answer with a list. */
+  /** With a third argument, even false, it answers with a list. */
   sampleToken(output: number, sampler: InnerSampler, probabilities?: true): Promise<Sampled>;
 }
 
-/** `AddonSampler`: it keeps the state of its random numbers and penalties from one token to the next. */
+/** `AddonSampler`: keeps the state of its random numbers and penalties from one token to the next. */
 export interface InnerSampler {
-  /** All of it each time: what is left out is off. */
+  /** Takes the full configuration each time: omitted keys are off. */
   applyConfig(config: SamplerConfig): void;
   dispose(): void;
 }
@@ -52,54 +52,54 @@ export interface SamplerConfig {
   readonly grammarEvaluationState?: object;
 }
 
-/** The private fields in which `LlamaContextSequence` keeps what it holds. */
+/** Private fields of `LlamaContextSequence` that record its tokens. */
 interface InnerSequence {
   readonly _sequenceId: number;
   _nextTokenIndex: number;
   readonly _contextTokens: number[];
 }
 
-/** The token, -1 where there is none; where they were wanted, with the probabilities of the whole vocabulary: tokens and probabilities by turns. */
+/** The token, or -1 if there is none; on request with the probabilities of the whole vocabulary, tokens and probabilities alternating. */
 export type Sampled = number | readonly [number, readonly number[] | undefined];
 
 /** A slot's part of an evaluation. */
 interface Part {
   readonly sequence: number;
-  /** Where its first token stands. */
+  /** Position of its first token. */
   readonly position: number;
   readonly tokens: readonly number[];
-  /** Samples what comes behind the last token; absent: nothing is sampled. */
+  /** Samples the token after the last one; absent: nothing is sampled. */
   readonly sampler?: InnerSampler;
-  /** Whether the probabilities of the whole vocabulary are wanted too. */
+  /** Whether to return the probabilities of the whole vocabulary. */
   readonly probabilities?: true | undefined;
 }
 
 export type InnerCalls = ReturnType<typeof innerCalls>;
 
 export function innerCalls(llama: LlamaCpp.Llama, model: LlamaCpp.LlamaModel, context: LlamaCpp.LlamaContext) {
-  // Found in the release that was required above.
+  // Exists in the release required above.
   const batch = new SharedBatch(Reflect.get(context, '_ctx') as InnerContext);
   const Sampler = Reflect.get(Reflect.get(llama, '_bindings'), 'AddonSampler');
   return {
     /**
-     * Evaluates tokens behind those that the sequence holds, with those of all other sequences that are handed in before the next
-     * microtask; never while an evaluation is under way. Resolves with what was sampled, or rejects with the others where that fails.
+     * Evaluates tokens after those already in the sequence, together with those of all other sequences submitted before the next
+     * microtask; must not be called during an evaluation. Resolves with what was sampled; if the evaluation fails, all of them reject.
      */
     evaluate(
       sequence: LlamaCpp.LlamaContextSequence,
       tokens: readonly number[],
       how: Pick<Part, 'sampler' | 'probabilities'> = {},
     ) {
-      // Likewise; they are private to the compiler alone.
+      // Likewise; they are private only to the compiler.
       const inner = sequence as unknown as InnerSequence;
       const position = inner._nextTokenIndex;
-      // The library is told before, also where evaluating fails: the slot is cleared then, and may hold some of them.
+      // The library's record is updated first, even if evaluating fails: the sequence may then contain some of the tokens, and is cleared.
       for (const token of tokens) inner._contextTokens.push(token);
       inner._nextTokenIndex += tokens.length;
       return batch.evaluate({ sequence: inner._sequenceId, position, tokens, ...how });
     },
     newSampler: (): InnerSampler => Reflect.construct(Sampler, [Reflect.get(model, '_model')]),
-    /** What a sampler's configuration takes for a grammar. */
+    /** The value for a grammar in a sampler's configuration. */
     grammarState: (state: LlamaCpp.LlamaGrammarEvaluationState): object => Reflect.get(state, '_state'),
   };
 }
@@ -109,7 +109,7 @@ interface Waiting extends Part {
   readonly reject: (error: unknown) => void;
 }
 
-/** One evaluation for all slots: what they hand in within a step is evaluated together, and sampled when it has been. */
+/** One evaluation for all slots: the parts submitted within a step are evaluated together, then sampled. */
 export class SharedBatch {
   #waiting: Waiting[] = [];
 
@@ -139,8 +139,8 @@ export class SharedBatch {
   }
 
   /**
-   * Samples side by side on the threads of Node's pool, each handed over as it comes, but for the first of an uneven batch: reading it,
-   * llama.cpp puts its outputs in order. Slots that sample nothing go on last.
+   * Samples in parallel on Node's thread pool and hands over each token as it arrives. In an uneven batch, the first is sampled alone,
+   * since reading it makes llama.cpp put its outputs in order. Slots that sample nothing resolve last.
    */
   async #handOver(waiting: readonly Waiting[], outputs: readonly (number | undefined)[]): Promise<void> {
     let isOrdered = waiting.every(({ tokens }) => tokens.length === 1);
@@ -157,7 +157,7 @@ export class SharedBatch {
   }
 }
 
-// node-llama-cpp, the optional peer: finding it, starting it, and what to say where it is missing. No other file imports it.
+// Finding and starting node-llama-cpp, and the message if it is missing.
 
 export type { LlamaCpp };
 
@@ -165,15 +165,15 @@ type Runtime = typeof LlamaCpp;
 type Token = LlamaCpp.Token;
 export type Gpu = 'auto' | 'cuda' | 'vulkan' | 'metal' | 'off';
 
-/** The library brands its tokens; at run time they are plain numbers, which is how they travel here. */
+/** The library brands its tokens; at run time they are plain numbers, as everywhere in this program. */
 export function asToken(token: number): Token {
-  // The brand exists for the compiler alone.
+  // The brand exists only for the compiler.
   return token as Token;
 }
 
-/** The same list, as the library's calls take it; none of them changes it. */
+/** The same list with the library's type; no call of the library changes it. */
 export function asTokens(tokens: readonly number[]): Token[] {
-  // The brand exists for the compiler alone.
+  // The brand exists only for the compiler.
   return tokens as Token[];
 }
 
@@ -187,14 +187,14 @@ export function hasRuntime(): boolean {
   }
 }
 
-/** What is used of `@huggingface/jinja`, which implements chat templates as Transformers does. */
+/** The part of `@huggingface/jinja` that is used; it implements chat templates as Transformers does. */
 export interface Jinja {
   readonly Template: new (source: string) => { render(context: Record<string, unknown>): string };
 }
 
 /**
- * The optional peer, and the template library it depends on (so that the two agree, wherever npm put them). Throws a UserError (69) where
- * it is not installed, or in another release.
+ * The optional peer, and the template library that it depends on (so that the two agree, wherever npm put them). Throws a UserError (69)
+ * if it is not installed, or in another release.
  */
 export async function importRuntime(): Promise<{ runtime: Runtime; jinja: Jinja }> {
   try {
@@ -209,14 +209,14 @@ export async function importRuntime(): Promise<{ runtime: Runtime; jinja: Jinja 
   }
 }
 
-/** How GPU code is added, where there is any for this platform. */
+/** How to add GPU code, if there is any for this platform. */
 export const GPU_CODE_HINT = `\`npm run gpu\` in a checkout, elsewhere \`${INSTALLATION}\`, adds code for GPUs`;
 
-/** One for each kind of device in the whole process: making a second unhooks the first one's logger, and llama.cpp then writes its errors to stdout. */
+/** One per kind of device and process: a second one unhooks the first one's logger, and llama.cpp then writes its errors to stdout. */
 const instances = new Map<Gpu, ReturnType<typeof makeLlama>>();
 const MOST_LOG_LINES = 50;
 
-/** The library and llama.cpp for a kind of device. Throws UserError (69) as `importRuntime`, and where no binary for it works here. */
+/** The library, and llama.cpp for a kind of device. Throws UserError (69) as `importRuntime`, and if no binary works on this machine. */
 export async function startLlama(gpu: Gpu) {
   const imported = await importRuntime();
   const started = instances.get(gpu) ?? makeLlama(imported.runtime, gpu);
@@ -225,11 +225,11 @@ export async function startLlama(gpu: Gpu) {
   return { ...imported, ...(await started) };
 }
 
-/** Never builds from source: that takes minutes and tens of thousands of lines of output, silently by default. */
+/** Never builds from source: that takes minutes and, silent by default, prints tens of thousands of lines. */
 async function makeLlama(runtime: Runtime, gpu: Gpu) {
   const wanted = gpu === 'off' ? false : gpu;
   const isNamed = gpu !== 'auto' && gpu !== 'off';
-  /** What llama.cpp said of errors, newest last. */
+  /** llama.cpp's error messages, newest last. */
   const log: string[] = [];
   try {
     const llama = await runtime.getLlama({
@@ -237,7 +237,7 @@ async function makeLlama(runtime: Runtime, gpu: Gpu) {
       build: 'never',
       skipDownload: true,
       progressLogs: false,
-      // No limit here: each context names its threads.
+      // No limit here: each context sets its own threads.
       maxThreads: 0,
       logLevel: runtime.LlamaLogLevel.error,
       logger: (_, message) => {
@@ -255,7 +255,7 @@ async function makeLlama(runtime: Runtime, gpu: Gpu) {
   }
 }
 
-/** An error of the library, or what it said, as one line of bounded length. */
+/** An error of the library, or its message, as one line of bounded length. */
 export function lineOf(error: unknown): string {
   return messageOf(error).replace(/\s+/g, ' ').trim().slice(0, 300);
 }

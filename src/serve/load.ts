@@ -1,4 +1,4 @@
-// Loading a model and its context: settings in, a loaded model or one sentence with the remedy out.
+// Loads a model and its context from settings; a failure is one sentence with the remedy.
 
 import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
@@ -13,27 +13,27 @@ export interface EngineSettings extends PlanSettings {
   readonly name: string;
   readonly gpu: Gpu;
   readonly threads?: number | undefined;
-  /** Told what the one who serves should know. */
+  /** Called with what whoever runs the server should know. */
   readonly onNote?: (text: string) => void;
-  /** Where hashes of files are remembered; absent: nowhere. */
+  /** Where file hashes are cached; absent: no cache. */
   readonly cacheDirectory?: string;
-  /** Ends loading. */
+  /** Aborts loading. */
   readonly signal: AbortSignal;
-  /** Told how far a step of opening the model is, 0 to 1; the two go on side by side. */
+  /** Called with a step's progress, 0 to 1; both steps run at the same time. */
   readonly onProgress?: (step: 'hashing' | 'loading', done: number) => void;
 }
 
-/** A loaded model and its context, with what loaded them. */
+/** A loaded model and its context, and the libraries that loaded them. */
 export type Loaded = Awaited<ReturnType<typeof load>>;
 
-/** Throws UserError: 65 for a file that llama.cpp cannot load, 69 where memory does not suffice or the settings cannot be served. */
+/** Throws UserError: 65 if llama.cpp cannot load the file, 69 if memory is too small or the settings cannot be served. */
 export async function load(settings: EngineSettings) {
   const { file, gpu, signal, flashAttention, contextSize, slots, onNote, onProgress } = settings;
   const { runtime, jinja, llama, log } = await startLlama(gpu);
   log.length = 0;
   const threads = threadsOf(settings.threads, slots);
   if (gpu === 'auto' && llama.gpu === false) {
-    onNote?.(`no GPU can be used, running on ${counted(threads, 'thread')}; ${GPU_CODE_HINT}`);
+    onNote?.(`no usable GPU, running on ${counted(threads, 'thread')}; ${GPU_CODE_HINT}`);
   }
   const trained = file.insights.trainContextSize ?? Number.POSITIVE_INFINITY;
   if (contextSize > trained) {
@@ -76,7 +76,7 @@ export async function load(settings: EngineSettings) {
       threads: { ideal: threads, min: threads },
       experimentalKvCacheKeyType: cacheType,
       experimentalKvCacheValueType: cacheType,
-      // Retrying with ever smaller contexts takes long, and another context than the one asked for is no help.
+      // Retrying with smaller and smaller contexts takes long, and a context other than the requested one does not help.
       failedCreationRemedy: false,
     });
     return { runtime, jinja, llama, model, context };
@@ -91,15 +91,15 @@ export async function unload({ context, model }: Loaded): Promise<void> {
   await model.dispose();
 }
 
-/** Tokens a reply can ask for in one step: the end of thinking and its blank line. */
+/** Most tokens that a reply needs in one step: the end of thinking and its blank line. */
 const LARGEST_REPLY_DEMAND = 4;
 
-/** Threads that compute: those asked for; else cores less one, since ggml's waiting threads starve Node's own on the last core, and two at least where one computes wrongly. */
+/** Compute threads: as set; else cores less one (ggml's spinning threads starve Node's own on the last core), at least two if one computes wrongly. */
 function threadsOf(threads: number | undefined, slots: number): number {
   return threads ?? Math.max(needsTwoThreads(slots) ? 2 : 1, availableParallelism() - 1);
 }
 
-/** What scores depend on; `/v1/models` reports it and manifests record it. */
+/** Everything that scores depend on; `/v1/models` reports it and manifests record it. */
 export type ModelFacts = Readonly<ReturnType<typeof describe>>;
 
 /** @param sha256 of the file, in hex */
@@ -113,9 +113,9 @@ export function describe({ runtime, llama, model, context }: Loaded, settings: E
     sha256,
     bytes: settings.file.parts.reduce((sum, { bytes }) => sum + bytes, 0),
     architecture: String(architecture),
-    /** Such as Q4_K_M; `general.file_type` where the file names none. */
+    /** For example Q4_K_M; `general.file_type` if the file names none. */
     quantization: typeName.replace(/^(?:MOSTLY|ALL)_/, ''),
-    /** Such as v0.5.0. */
+    /** For example v0.5.0. */
     llamaCpp: llama.llamaCppRelease.release,
     kvCache: settings.kvCache,
     flashAttention: settings.flashAttention,

@@ -1,5 +1,5 @@
-// A model's GGUF file before it is loaded: its parts, whether it is whole, its SHA-256; and what serving it takes of this machine, by node-llama-cpp's
-// estimates: settings that fit, said with what they cost, or the refusal.
+// A model's GGUF file before it is loaded: its parts, whether it is complete, its SHA-256. Also the memory that serving it needs, by
+// node-llama-cpp's estimates: settings that fit, with their costs, or the refusal.
 
 import { createHash } from 'node:crypto';
 import { createReadStream, readFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ export interface PlanSettings {
   readonly contextSize: number;
   readonly slots: number;
   readonly kvCache: CacheType;
-  /** As llama.cpp counts: the last ones of all layers, the output the very last; so at most one more than the model has. */
+  /** As llama.cpp counts: from the last layer backwards, with the output as the very last; so at most one more than the model has. */
   readonly gpuLayers: number;
   readonly checkpointBytes: number;
   readonly batchSize: number;
@@ -39,13 +39,13 @@ interface MemoryUse {
   readonly host: number;
 }
 
-/** Tokens: a shorter context is no use. */
+/** Tokens; a shorter context is useless. */
 const LEAST_CONTEXT = 4_096;
 
-/** What serving a model takes of memory. */
+/** Memory that serving a model needs. */
 export type ModelMemory = ReturnType<typeof modelMemory>;
 
-/** By node-llama-cpp's estimates of weights, and of contexts in f16: those in q8_0 take a block of 32 values for each value. */
+/** Uses node-llama-cpp's estimates of weights and of f16 contexts; its estimates for q8_0 count a block of 32 values for each value. */
 export function modelMemory(insights: LlamaCpp.GgufInsights) {
   const { architectureMetadata, metadata } = insights.ggufFileInfo;
   const { attention, embedding_length: embedding = 0 } = architectureMetadata;
@@ -62,21 +62,21 @@ export function modelMemory(insights: LlamaCpp.GgufInsights) {
     return {
       /** Weights are where their layers are; the embeddings are always on the host. */
       weights: { gpu: gpuVram, host: cpuRam },
-      /** Of the cache in f16, for each token of a slot. */
+      /** The f16 cache, per token of a slot. */
       token: { gpu: (filled.gpu - empty.gpu) / LEAST_CONTEXT, host: (filled.host - empty.host) / LEAST_CONTEXT },
-      /** Of recurrent state for each slot, and so of a checkpoint. */
+      /** Recurrent state per slot, which is also the size of a checkpoint. */
       state: { gpu: two.gpu - empty.gpu, host: two.host - empty.host },
     };
   };
   const splits = new Map<number, ReturnType<typeof splitAt>>();
   return {
-    /** The output is one of them. */
+    /** Includes the output. */
     layers: insights.totalLayers,
     trainedContext: insights.trainContextSize ?? LEAST_CONTEXT,
     embedding,
     vocabulary: metadata.tokenizer?.ggml?.tokens?.length ?? 0,
     heads: Math.max(0, ...[attention?.head_count ?? 0].flat()),
-    /** Where the memory lies with so many layers on the GPU. */
+    /** How memory is split with this many layers on the GPU. */
     split(gpuLayers: number) {
       const split = splits.get(gpuLayers) ?? splitAt(gpuLayers);
       splits.set(gpuLayers, split);
@@ -85,16 +85,16 @@ export function modelMemory(insights: LlamaCpp.GgufInsights) {
   };
 }
 
-/** Rows of the residual stream's width that a batch's activations take: measured against node-llama-cpp's estimates for this architecture. */
+/** Activations of a batch, in rows of the residual stream's width: measured against node-llama-cpp's estimates for this architecture. */
 const ACTIVATION_ROWS = 12;
-/** Of the cache in f16; q8_0 has a scale of 2 bytes for each 32 values. */
+/** Relative to an f16 cache; q8_0 has a 2-byte scale for every 32 values. */
 const CACHE_SHARE: Readonly<Record<CacheType, number>> = { f16: 1, q8_0: 34 / 64 };
 
-/** What the settings take, part by part. */
+/** Memory that the settings need, part by part. */
 export function costsOf(memory: ModelMemory, settings: PlanSettings) {
   const { slots, contextSize, kvCache, gpuLayers, checkpointBytes, batchSize, flashAttention } = settings;
   const { weights, token, state } = memory.split(gpuLayers);
-  // An estimate: logits, activations and the attention mask of a batch, in F32 and F16; without flash attention the scores of every head too.
+  // An estimate: logits, activations and the attention mask of a batch, in F32 and F16; without flash attention also every head's scores.
   const attention = contextSize * (6 + (flashAttention ? 0 : memory.heads * 4));
   const compute = batchSize * (memory.vocabulary * 4 + memory.embedding * ACTIVATION_ROWS * 4 + attention);
   const times = ({ gpu, host }: MemoryUse, factor: number) => ({ gpu: gpu * factor, host: host * factor });
@@ -102,7 +102,7 @@ export function costsOf(memory: ModelMemory, settings: PlanSettings) {
     weights,
     cache: times(token, CACHE_SHARE[kvCache] * contextSize * slots),
     state: times(state, slots),
-    // With layers in both memories, both compute.
+    // If both memories have layers, both compute.
     compute: { gpu: gpuLayers > 0 ? compute : 0, host: gpuLayers < memory.layers ? compute : 0 },
     // Saved recurrent states are always on the host.
     checkpoints: { gpu: 0, host: checkpointBytes },
@@ -111,35 +111,35 @@ export function costsOf(memory: ModelMemory, settings: PlanSettings) {
   return { ...costs, total: { gpu: sum(uses, ({ gpu }) => gpu), host: sum(uses, ({ host }) => host) } };
 }
 
-/** Left free for the driver, and for what else runs: half a GiB, and less where there is little. */
+/** Left free for the driver and other programs: half a GiB, or less if there is little. */
 const MOST_RESERVE_BYTES = 2 ** 29;
 const RESERVE_SHARE = 0.05;
 
-/** Whether it leaves a reserve of what is free. */
+/** Whether the use fits in free memory and leaves the reserve. */
 function fits({ gpu, host }: MemoryUse, free: FreeMemory): boolean {
   const usable = (bytes: number) => bytes - Math.min(MOST_RESERVE_BYTES, bytes * RESERVE_SHARE);
   return gpu <= usable(free.gpuBytes) && host + (free.shared ? gpu : 0) <= usable(free.hostBytes);
 }
 
-/** What the user asked for; `most` is as much as fits, `auto` the finest cache that does. */
+/** The user's wishes; `most` is as much as fits, `auto` the finest cache that fits. */
 export interface PlanWishes extends Omit<PlanSettings, 'contextSize' | 'gpuLayers' | 'kvCache'> {
   readonly contextSize: number | 'most';
   readonly gpuLayers: number | 'most';
   readonly kvCache: CacheType | 'auto';
 }
 
-/** Below it some prompts of the benchmark are refused, which is said; a cache in q8_0 is preferred to that. */
+/** Below this, some of the benchmark's prompts are refused, with a note; a q8_0 cache is preferred to that. */
 const SHORT_CONTEXT = 32_768;
-/** Below it a GPU is given up for a longer context. */
+/** Below this, layers leave the GPU for a longer context. */
 const CRAMPED_CONTEXT = 8_192;
 /** llama.cpp rounds contexts up to this. */
 const CONTEXT_STEP = 256;
 
 /**
- * Settings that fit. What is open is traded in this order, since layers on the host cost most: all layers are on the GPU, with the
- * longest context that leaves them there; where that is less than `SHORT_CONTEXT`, the cache is q8_0 (which needs flash attention);
- * then the context is shorter than that, down to `CRAMPED_CONTEXT`; and only then layers stay on the host, as few as may be.
- * What was asked for is never changed; undefined where it does not fit.
+ * Finds settings that fit. Open settings are given up in this order, since layers on the host cost most: first, all layers go on the GPU,
+ * with the longest context that leaves them there; if that is shorter than `SHORT_CONTEXT`, the cache becomes q8_0 (which needs flash
+ * attention); then the context shrinks further, down to `CRAMPED_CONTEXT`; only then do layers stay on the host, as few as possible.
+ * Explicit settings never change; undefined if they do not fit.
  */
 export function planMemory(memory: ModelMemory, wishes: PlanWishes, free: FreeMemory): PlanSettings | undefined {
   for (const { least, most, ...plan } of plansFor(memory, wishes, free)) {
@@ -154,12 +154,12 @@ export function planMemory(memory: ModelMemory, wishes: PlanWishes, free: FreeMe
   return undefined;
 }
 
-/** All layers and the output where there is a GPU, else none. */
+/** All layers and the output if there is a GPU, else none. */
 function allLayers(memory: ModelMemory, free: FreeMemory): number {
   return free.gpuBytes > 0 ? memory.layers : 0;
 }
 
-/** What may be taken, the best first: settings with a context of `least` to `most` tokens. */
+/** Candidate settings, best first, each with a context of `least` to `most` tokens. */
 function plansFor(memory: ModelMemory, wishes: PlanWishes, free: FreeMemory) {
   const isOpen = wishes.contextSize === 'most';
   const most = wishes.contextSize === 'most' ? memory.trainedContext : wishes.contextSize;
@@ -183,21 +183,21 @@ function plansFor(memory: ModelMemory, wishes: PlanWishes, free: FreeMemory) {
     );
 }
 
-/** Throws a UserError (2) for flags that cannot go together; call it before anything is downloaded. */
+/** Throws a UserError (2) for flags that exclude each other; call it before anything is downloaded. */
 export function requirePossible({ kvCache, flashAttention, slots }: PlanWishes, threads: number | undefined): void {
   if (kvCache === 'q8_0' && !flashAttention) {
     throw new UserError('--kv-cache q8_0 needs flash attention; leave out --no-flash-attention, or use --kv-cache f16');
   }
   if (threads === 1 && needsTwoThreads(slots)) {
     throw new UserError(
-      `with one thread and several slots llama.cpp answers wrongly on this processor (AMX); use --threads 2, or --parallel 1`,
+      `with one thread and several slots llama.cpp gives wrong answers on this processor (AMX); use --threads 2, or --parallel 1`,
     );
   }
 }
 
 /**
- * Whether one thread would answer wrongly on this processor: llama.cpp's code for AMX gives NaN for batches of several slots when a single
- * thread computes them (v0.4.0, seen with Q8_0 weights; not with two threads, nor without AMX). Only its binaries for Linux have that code.
+ * Whether one thread would give wrong answers on this processor: llama.cpp's AMX code returns NaN for batches of several slots when a single
+ * thread computes them (v0.4.0, seen with Q8_0 weights; not with two threads or without AMX). Only its Linux binaries have that code.
  */
 export function needsTwoThreads(slots: number): boolean {
   if (slots === 1 || process.platform !== 'linux') return false;
@@ -209,9 +209,9 @@ export function needsTwoThreads(slots: number): boolean {
 }
 
 /**
- * Says through `say` what the model takes, what is free and what was given up.
- * Throws a UserError: where the model does not fit (69), where layers are wished on a GPU that is not there (2), and
- * where the runtime or its binary is missing (69).
+ * Reports through `say` what the model needs, what is free and what was given up.
+ * Throws a UserError if the model does not fit (69), if layers should go on a GPU that is missing (2), or if the runtime or its binary
+ * is missing (69).
  */
 export async function settingsThatFit(
   file: ModelFile,
@@ -237,7 +237,7 @@ export async function settingsThatFit(
 
 const GIB = 2 ** 30;
 
-/** The plan as a block of lines: what is held where, and what of it is free. */
+/** The plan as a block of lines: memory used and free, on the GPU and on the host. */
 export function planText(memory: ModelMemory, settings: PlanSettings, free: FreeMemory): string {
   const { contextSize, slots, kvCache, gpuLayers, batchSize } = settings;
   const { weights, cache, state, compute, checkpoints, total } = costsOf(memory, settings);
@@ -260,7 +260,7 @@ export function planText(memory: ModelMemory, settings: PlanSettings, free: Free
   return lines.join('\n');
 }
 
-/** What the settings gave up for memory, and the flags for it; undefined where nothing was. */
+/** What the settings gave up for memory, with the flags; undefined if nothing. */
 export function tradesText(
   memory: ModelMemory,
   wishes: PlanWishes,
@@ -277,10 +277,10 @@ export function tradesText(
     wishes.gpuLayers === 'most' && onHost > 0 ? [`${onHost} layers stay on the host (--gpu-layers)`] : [],
   ].flat();
   if (given.length === 0) return undefined;
-  return `so that it fits, ${given.join(', ')}; a lower --parallel or a smaller file of the model leaves more`;
+  return `to fit in memory, ${given.join(', ')}; lower --parallel or use a smaller file of the model to get more`;
 }
 
-/** How much it needs at least, and what to change, as one sentence. */
+/** The least memory it needs and what to change, as one sentence. */
 export function refusalText(memory: ModelMemory, wishes: PlanWishes, free: FreeMemory): string {
   const { total } = costsOf(memory, {
     ...wishes,
@@ -299,26 +299,26 @@ function sizeText(bytes: number): string {
   return bytes >= 2 ** 20 ? `${(bytes / 2 ** 20).toFixed(1)} MiB` : `${(bytes / 2 ** 10).toFixed(1)} KiB`;
 }
 
-// A model's GGUF file before it is loaded: its parts, whether it is whole, what it says of itself, and its SHA-256.
+// A model's GGUF file before it is loaded: its parts, whether it is complete, its metadata and its SHA-256.
 
-/** A model's file, or all parts of a split one, whose path is that of its first. */
+/** A model's file, or all parts of a split one; the path is that of the first part. */
 export type ModelFile = Awaited<ReturnType<typeof readModelFile>>;
 
 /**
- * Reads the heads of a model's file, and checks that the file holds all that they list, before gigabytes are read.
- * Throws a UserError: the file or a part of it is missing (66), is not a GGUF, cut off or damaged (65), or the runtime or its binary for `gpu` is missing (69).
+ * Reads the header of a model's file, and checks that the file contains everything it lists, before reading gigabytes.
+ * Throws a UserError: the file or a part is missing (66), is not GGUF, truncated or damaged (65), or the runtime or its binary for `gpu` is missing (69).
  */
 export async function readModelFile(path: string, gpu: Gpu) {
   const parts = await partsOf(path);
   const { runtime, llama } = await startLlama(gpu);
-  const damaged = (why: string) => badData(`${path} is cut off or damaged (${why}); download it again`);
+  const damaged = (why: string) => badData(`${path} is truncated or damaged (${why}); download it again`);
   try {
     const info = await runtime.readGgufFileInfo(path, { sourceType: 'filesystem', logWarnings: false });
     const insights = await runtime.GgufInsights.from(info, llama);
-    // A little more stands between tensors, and heads of further parts; the library reads zeros behind a file's end.
+    // A lower bound: padding between tensors and the headers of further parts come on top. The library reads zeros past a file's end.
     const needed = (info.infoEndOffset ?? 0) + insights.estimateModelResourceRequirements({ gpuLayers: 0 }).cpuRam;
     const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
-    if (needed > bytes) throw damaged(`it holds ${bytes} of at least ${needed} bytes`);
+    if (needed > bytes) throw damaged(`it has ${bytes} of at least ${needed} bytes`);
     return { path, parts, insights };
   } catch (error) {
     if (error instanceof UserError) throw error;
@@ -340,20 +340,20 @@ async function partsOf(path: string) {
     const part = base === undefined ? path : `${base}-${String(at + 1).padStart(5, '0')}-of-${count}.gguf`;
     const found = await stat(part).catch(() => undefined);
     if (found?.isFile()) return { path: part, bytes: found.size };
-    throw inputMissing(`${part}: no such file; name a GGUF file that has all of its parts`);
+    throw inputMissing(`${part}: no such file; name a GGUF file with all its parts`);
   });
   return Promise.all(parts);
 }
 
 const CHUNK_BYTES = 2 ** 22;
-/** What is read in the blink of an eye is not worth remembering. */
+/** Smaller files are hashed too quickly to be worth caching. */
 const LEAST_REMEMBERED_BYTES = 2 ** 26;
 
 /**
- * SHA-256 in hex of a file, or of several one after the other. Remembered between starts, since reading 22 GB takes minutes: files that
- * have kept place, size and times are not read again. Rejects where a file cannot be read, and with the signal's reason.
- * @param directory where hashes are remembered; made where it is missing. Absent: nothing is remembered.
- * @param onProgress is told how much of the files was read, 0 to 1; not called where the hash was remembered
+ * SHA-256 in hex of a file, or of several files concatenated. Cached between starts, since reading 22 GB takes minutes: files with
+ * unchanged path, size and times are not read again. Rejects if a file cannot be read, and with the signal's reason.
+ * @param directory of cached hashes; created if missing. Absent: no cache.
+ * @param onProgress called with the share of the files read, 0 to 1; not called if the hash was cached
  */
 export async function hashFiles(
   paths: readonly string[],
@@ -382,13 +382,13 @@ export async function hashFiles(
   const after = await Promise.all(paths.map(stateOf));
   if (record !== undefined && JSON.stringify(after) === JSON.stringify(before)) {
     const kept = makeFolders(dirname(record)).then(() => replaceFile(record, [digest], { remedy: '' }));
-    // A folder that cannot be written costs time at the next start, and nothing else.
+    // A folder that is not writable only costs time at the next start.
     await kept.catch(() => undefined);
   }
   return digest;
 }
 
-/** A file as it is now. Times in nanoseconds: the last is set by the system at every change and by nobody else. */
+/** A file's current state. Times in nanoseconds; only the system sets the last one, at every change. */
 async function stateOf(path: string) {
   const real = await realpath(path);
   const { size, mtimeNs, ctimeNs } = await stat(real, { bigint: true });

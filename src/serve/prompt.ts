@@ -1,4 +1,5 @@
-// The chat template that a model's file carries: how it renders and marks messages, and where a prompt's evaluation pauses, since later prompts may leave it there.
+// The chat template in a model's file: how it renders and marks messages, and where a prompt's evaluation pauses because later prompts may
+// diverge there.
 
 import { badData } from '../core/errors.js';
 import { invalid } from './http/wire.js';
@@ -9,10 +10,10 @@ import { commonPrefix, type Prompt } from './scheduler.js';
 
 export type Templating = ReturnType<typeof readTemplate>;
 
-/** Stands for any message's text while the template is asked how it marks messages. */
+/** Sample text of a message, to find out how the template marks messages. */
 const PROBE = 'Q7x';
 
-/** Throws UserError (65) for a file without a template, or with one that cannot be read. */
+/** Throws UserError (65) if the file has no template, or one that cannot be read. */
 export function readTemplate({ model, jinja: { Template } }: Loaded, path: string) {
   const source = model.fileInfo.metadata.tokenizer?.chat_template;
   if (source === undefined) throw badData(`${path} has no chat template; use a file of an instruction-tuned model`);
@@ -31,7 +32,7 @@ export function readTemplate({ model, jinja: { Template } }: Loaded, path: strin
   ): string => template.render({ ...extra, ...fixed, messages, add_generation_prompt });
   return {
     marks: findMarks(model, (add) => render([{ role: 'user', content: PROBE }], add)),
-    /** The text of a prompt. Throws ApiError where the template refuses, or knows nothing of tools that are given. */
+    /** The text of a prompt. Throws ApiError if the template rejects the messages, or ignores given tools. */
     render(
       messages: readonly EngineMessage[],
       tools: readonly Tool[],
@@ -45,18 +46,18 @@ export function readTemplate({ model, jinja: { Template } }: Loaded, path: strin
       } catch (error) {
         throw invalid(`the model's chat template refuses the messages: ${lineOf(error)}`, 'messages');
       }
-      throw invalid("'tools' is not supported: the model's chat template says nothing of them", 'tools');
+      throw invalid("'tools' is not supported: the model's chat template ignores them", 'tools');
     },
   };
 }
 
-/** Special tokens around messages, read off a rendered message; undefined where the template uses none. */
+/** Special tokens around messages, found in a rendered message; undefined if the template uses none. */
 function findMarks(model: LlamaCpp.LlamaModel, render: (add: boolean) => string): MessageMarks | undefined {
   let [plain, prompting] = ['', ''];
   try {
     [plain, prompting] = [render(false), render(true)];
   } catch {
-    // A template that wants more than a lone user message says nothing about its marks.
+    // A template that needs more than a lone user message does not reveal its marks.
     return undefined;
   }
   const [openerId] = model.tokenize(prompting.slice(plain.length), true);
@@ -66,35 +67,35 @@ function findMarks(model: LlamaCpp.LlamaModel, render: (add: boolean) => string)
   return { opener: model.detokenize([openerId], true), openerId, closer: model.detokenize([closerId], true) };
 }
 
-/** How a chat template marks messages: the special tokens that open and close each, as text and as id. */
+/** The special tokens that open and close each message in a chat template, as text and as id. */
 export interface MessageMarks {
   readonly opener: string;
   readonly openerId: number;
   readonly closer: string;
 }
 
-/** How the benchmark's request to predict begins; it stands behind the last turn only, and is gone when that turn is history. */
+/** Start of the benchmark's request to predict; it follows only the last turn, and is gone once that turn is history. */
 const REQUEST_TO_PREDICT = '\n\nPlease analyze the input above';
 
 /**
- * Where prompts of awb's judge part inside a message (judge/answer-mark.ts): behind each earlier turn, since the next turn's prompt goes on
- * there, and before the prediction, since every prediction of a row has the same prompt up to it.
+ * Where prompts of awb's judge diverge inside a message (judge/answer-mark.ts): after each earlier turn, where the next turn's prompt
+ * continues, and before the prediction, since all predictions of a row share the prompt up to it.
  */
 const JUDGE_CUTS = /<\/observation-[0-9a-f]{12}>\n|(?<=\n)(?=<prediction-[0-9a-f]{12} turn=)/g;
-/** No more of them: what a judge is shown may be full of such lines. */
+/** An upper limit: a judge's text may be full of such lines. */
 const MOST_CUTS = 64;
 
-/** Without known marks: a pause every so many tokens. */
+/** Without known marks: tokens between pauses. */
 const GRID = 512;
 
 /**
- * Pauses a prompt where later prompts may leave it: at the start of every user message, and at the end of what stays of it once it is
- * history (before the request to predict, else its end). Earlier messages pause like the last one, because they were the last one in the
- * prompt whose state is to be reused. Checkpoints: after the system message, both pauses of the last user message, and the last of those
- * where the prompts of a judge part in it.
+ * Pauses a prompt where later prompts may diverge: at the start of every user message, and at the end of the part that remains once it is
+ * history (before the request to predict, else its end). Earlier messages pause like the last one, because each was the last one in an
+ * earlier prompt whose state is to be reused. Checkpoints: after the system message, at both pauses of the last user message, and at the
+ * last position in it where a judge's prompts diverge.
  *
- * The end in tokens is where the text with a blank line behind it and the text with the closing mark behind it still agree: a tokeniser
- * may join a blank line to what precedes it.
+ * The end in tokens is where the text followed by a blank line and the text followed by the closing mark still agree: a tokeniser may
+ * merge a blank line with what precedes it.
  */
 export function planPrompt(
   text: string,
@@ -111,7 +112,7 @@ export function planPrompt(
   const users = starts.flatMap((start, index) => {
     const part = parts[index] ?? '';
     if (!/^\s*user\b/.test(part)) return [];
-    // Without what the next turn's prompt leaves out.
+    // Drop what the next turn's prompt omits.
     const cut = [REQUEST_TO_PREDICT, marks.closer].map((text) => part.lastIndexOf(text)).find((at) => at >= 0);
     const kept = marks.opener + part.slice(0, cut);
     const end = start + commonPrefix(tokenize(`${kept}\n\nP`), tokenize(kept + marks.closer));
@@ -129,9 +130,9 @@ export function planPrompt(
 }
 
 /**
- * The cuts of a message in tokens, up to and with the first one before a prediction: behind it stands what no other prompt shares. Each
- * stretch between two cuts is tokenised by itself, so that a long history costs no more than itself; where that gives other tokens than
- * the message has, the rest has no cuts.
+ * The cuts of a message in tokens, up to and including the first one before a prediction: no other prompt shares what follows. Each
+ * stretch between two cuts is tokenised on its own, so that the cost is linear in the history's length; if that gives tokens other than
+ * the message's, the rest has no cuts.
  */
 function judgeCuts(
   message: string,

@@ -1,11 +1,11 @@
-// A reply as its tokens come: thinking and answer apart, whole characters only, stop strings, budgets and counts.
+// Reads a reply token by token: splits thinking from answer, emits complete characters only, and applies stop strings, budgets and counts.
 
 import { asToken, asTokens, type LlamaCpp } from './inner-calls.js';
 
 export const THINK = '<think>';
 const END_OF_THINK = '</think>';
 
-/** What the reader must know of the model. */
+/** What the reader needs to know about the model. */
 export type ReplyTokens = ReturnType<typeof replyTokens>;
 
 export function replyTokens(model: LlamaCpp.LlamaModel) {
@@ -15,13 +15,13 @@ export function replyTokens(model: LlamaCpp.LlamaModel) {
   };
   return {
     isEnd: (token: number) => model.isEogToken(asToken(token)),
-    /** The text of tokens; `before` are some of those that precede them, for tokenisers whose spaces depend on it. */
+    /** The text of tokens; `before` are some preceding tokens, for tokenisers whose spaces depend on them. */
     textOf: (tokens: readonly number[], before: readonly number[]) =>
       model.detokenize(asTokens(tokens), false, asTokens(before)),
-    /** Undefined where the model has no such single token: its thinking then stays in the content. */
+    /** Undefined if the model has no such single token: its thinking then stays in the content. */
     openThinking: single(THINK),
     closeThinking: single(END_OF_THINK),
-    /** Tokens of the blank line that templates put behind thinking; numbers here, as everywhere. */
+    /** Tokens of the blank line that templates put after thinking; numbers here, as everywhere. */
     blankLine: model.tokenize('\n\n', true) as readonly number[],
   };
 }
@@ -29,12 +29,12 @@ export function replyTokens(model: LlamaCpp.LlamaModel) {
 export interface ReplySettings {
   /** Whether the prompt ends inside thinking. */
   readonly thinking: boolean;
-  /** Most tokens of thinking; past it the end of thinking is put in. */
+  /** Most thinking tokens; then the end of thinking is inserted. */
   readonly thinkingBudget: number;
   readonly maxTokens: number;
-  /** Looked for in the content, never in the thinking. */
+  /** Searched in the content, never in the thinking. */
   readonly stop: readonly string[];
-  /** Put a blank line behind thinking, where a grammar would not let the model write it. */
+  /** Insert a blank line after thinking, because a grammar would not let the model write it. */
   readonly blankLineAfterThinking: boolean;
 }
 
@@ -43,37 +43,37 @@ interface ReplyText {
   readonly text: string;
 }
 
-/** What came of a token: tokens to go on with instead of it, or the end of the reply. */
+/** The result of a token: tokens to continue with instead of it, or the end of the reply. */
 interface ReplyStep {
   readonly insteadOf?: readonly number[];
   readonly finish?: 'stop' | 'length';
 }
 
-/** Bytes of a character that can be missing at the end of a text: each shows as one replacement character. */
+/** Most bytes of an incomplete character at the end of a text; each shows as one replacement character. */
 const LONGEST_PARTIAL = 3;
 const TOKENS_BEFORE = 4;
 
 /**
- * Thinking loses the newlines at both its ends and the content behind it those at its start, as the model card's own example does; content
- * without thinking is left as it is. The end token and tokens that were put in count as completion tokens, those up to the end of thinking
- * as reasoning tokens.
+ * Newlines are stripped from both ends of thinking and from the start of the content after it, as in the model card's own example; content
+ * without thinking is unchanged. The end token and inserted tokens count as completion tokens, those up to the end of thinking as
+ * reasoning tokens.
  */
 export class ReplyReader {
   inThinking: boolean;
-  /** The reply's tokens, those included that were put in and the one that ends it. */
+  /** The reply's tokens, including inserted ones and the one that ends it. */
   readonly spoken: number[] = [];
   reasoningTokens = 0;
-  /** Tokens taken, the text of which is not complete or was not asked for yet: all of the same channel. */
+  /** Tokens whose text is incomplete or was not asked for yet; all of the same channel. */
   #open: number[] = [];
   #before: readonly number[] = [];
-  /** Letters of the open tokens' text that were read. */
+  /** Characters of the open tokens' text already read. */
   #given = 0;
-  /** Whether newlines are left out until other text comes. */
+  /** Whether newlines are skipped until other text arrives. */
   #isTrimming: boolean;
-  /** What may turn out not to belong to the channel. */
+  /** Text that may turn out not to belong to the channel. */
   #held = '';
   #isStopped = false;
-  /** Read, but not handed on yet. */
+  /** Read, but not yet handed on. */
   #read: ReplyText[] = [];
 
   constructor(
@@ -85,8 +85,7 @@ export class ReplyReader {
   }
 
   /**
-   * Takes the token that was sampled. After a `finish` no more is taken. Text is made of it when it is asked for, unless a stop string has
-   * to be looked for.
+   * Takes a sampled token; not to be called after a `finish`. Its text is made when asked for, unless stop strings must be searched.
    */
   take(token: number): ReplyStep {
     const step = this.#step(token);
@@ -95,7 +94,7 @@ export class ReplyReader {
     return step.finish === undefined && isUsedUp ? { ...step, finish: 'length' } : step;
   }
 
-  /** The text that may be handed on since the last time. */
+  /** New text since the last call that may be handed on. */
   texts(): readonly ReplyText[] {
     this.#readOn(LONGEST_PARTIAL);
     const texts = this.#read;
@@ -103,10 +102,10 @@ export class ReplyReader {
     return texts;
   }
 
-  /** The last text of a reply that is over, what was held back included. */
+  /** The last text of a finished reply, including what was held back. */
   rest(): readonly ReplyText[] {
     this.#readOn(0);
-    // Of thinking it is the newlines at its end.
+    // In thinking, the held text is its trailing newlines.
     if (!this.inThinking) this.#say(this.#held);
     return this.texts();
   }
@@ -143,7 +142,7 @@ export class ReplyReader {
     return end.length > 1 || token !== closeThinking ? { insteadOf: end } : {};
   }
 
-  /** Reads the open tokens. A character whose bytes are spread over several of them comes only when it is complete, or nothing more comes. */
+  /** Reads the open tokens. A character spread over several tokens is emitted only when it is complete, or when no more tokens follow. */
   #readOn(longestPartial: number): void {
     if (this.#open.length === 0) return;
     const text = this.model.textOf(this.#open, this.#before);
@@ -157,7 +156,7 @@ export class ReplyReader {
     this.#given = 0;
   }
 
-  /** The content ends before the first stop string; newlines at the start and the end of thinking, and behind it, are left out. */
+  /** The content ends before the first stop string; newlines at the start and end of thinking, and after it, are dropped. */
   #push(text: string): void {
     if (this.#isStopped) return;
     const kept = this.#isTrimming ? text.replace(/^\n+/, '') : text;
@@ -177,7 +176,7 @@ export class ReplyReader {
   }
 }
 
-/** Length of the longest end of `text` that begins one of the stop strings, but is none. */
+/** Length of the longest end of `text` that is a proper prefix of a stop string. */
 export function longestStart(text: string, stops: readonly string[]): number {
   const lengths = stops.flatMap((stop) =>
     Array.from({ length: Math.min(stop.length - 1, text.length) }, (_, index) => index + 1).filter((length) =>

@@ -1,5 +1,5 @@
-// What is asked of the server: the bodies of requests, read strictly (each parameter is served, known to change nothing, or refused by name); and what
-// the server asks of an engine, which engine.ts answers with node-llama-cpp, tests with a script.
+// Request bodies, read strictly: each parameter is served, known to change nothing, or refused by name. Also the engine interface, which
+// engine.ts implements with node-llama-cpp, and tests with a script.
 
 import * as z from 'zod';
 import { nearest } from '../core/edits.js';
@@ -13,23 +13,23 @@ export const MOST_SEED = 2 ** 32 - 2;
 const MOST_LOGPROBS = 20;
 const MOST_N = 128;
 const MOST_STOPS = 16;
-/** Where a request is silent: the sampling that the model card of Qwen-AgentWorld-35B-A3B recommends. */
+/** Defaults: the sampling that the model card of Qwen-AgentWorld-35B-A3B recommends. */
 const MODEL_CARD = { temperature: 0.6, topP: 0.95, topK: 20, minP: 0 };
 
-/** Ends a call of a function; as a stop string it leaves one call to a reply. */
+/** Ends a function call; as a stop string it limits a reply to one call. */
 export const CLOSE_CALL = '</tool_call>';
 
-/** What the server brings to every request. */
+/** Server settings that apply to every request. */
 export interface ServerDefaults {
-  /** The names under which the model is served, its own first. */
+  /** Names of the served model, its own first. */
   readonly models: readonly string[];
   readonly thinkingBudget: number;
-  /** Used where the request names none. */
+  /** Used if the request has none. */
   readonly seed: number;
 }
 
 /**
- * The body as the schema has it: `null` counts as absent, as in OpenAI's API. One model is served, so that its name may be left out.
+ * Reads a body by its schema: `null` counts as absent, as in OpenAI's API. Only one model is served, so its name may be left out.
  * Throws an ApiError (400, or 404 for a model not served).
  */
 function readBody<S extends z.ZodRawShape>(
@@ -61,7 +61,7 @@ function refusalOf(issues: readonly z.core.$ZodIssue[], known: readonly string[]
   return invalid(`'${full}' is not supported${hint}`, full, 'unsupported_parameter');
 }
 
-/** A value that is known, but not served unless `is` says so. */
+/** A known value that is refused unless `is` accepts it. */
 function served<T>(is: (value: unknown) => boolean, hint = ''): z.ZodType<T> {
   return z.custom<T>(is, {
     error: ({ input }) => `is not supported with the value ${(JSON.stringify(input) ?? 'null').slice(0, 60)}${hint}`,
@@ -69,7 +69,7 @@ function served<T>(is: (value: unknown) => boolean, hint = ''): z.ZodType<T> {
   });
 }
 
-/** An object without the nulls and empty lists that a reply's own message has. */
+/** Drops nulls and empty lists, which messages copied from a reply contain. */
 function said(value: unknown): unknown {
   if (!isObject(value)) return value;
   const isSaid = ([, member]: [string, unknown]) => member !== null && !(Array.isArray(member) && member.length === 0);
@@ -82,12 +82,12 @@ const label = z.string().optional();
 const penalty = z.number().min(-2).max(2).default(0);
 const stop = z.string().min(1);
 
-/** Parameters that any request for a reply may have. */
+/** Parameters common to all requests for a reply. */
 const OF_ANY_REPLY = {
   model: label,
   temperature: z.number().min(0).max(2).default(MODEL_CARD.temperature),
   top_p: z.number().gt(0).max(1).default(MODEL_CARD.topP),
-  // -1 (vLLM, SGLang) and 0 (llama.cpp) leave every token in.
+  // -1 (vLLM, SGLang) and 0 (llama.cpp) keep every token.
   top_k: z.int32().min(-1).default(MODEL_CARD.topK),
   min_p: z.number().min(0).max(1).default(MODEL_CARD.minP),
   // -1 asks for any seed, as in vLLM and llama.cpp.
@@ -95,7 +95,7 @@ const OF_ANY_REPLY = {
   stop: z.union([stop.transform((text) => [text]), z.array(stop).max(MOST_STOPS)]).default([]),
   presence_penalty: penalty,
   frequency_penalty: penalty,
-  /** 1 is none. */
+  /** 1 means no penalty. */
   repetition_penalty: z.number().gt(0).max(2).default(1),
   n: z.int().min(1).max(MOST_N).default(1),
   stream: z.boolean().default(false),
@@ -104,12 +104,12 @@ const OF_ANY_REPLY = {
       include_usage: z.boolean().nullable().default(false),
     })
     .optional(),
-  // Labels for the provider's own books.
+  // Labels for the provider's own records.
   user: label,
   metadata: object.optional(),
 } as const;
 
-/** What is read of them: how replies are sampled and streamed. Throws an ApiError (400). */
+/** Reads how replies are sampled and streamed. Throws an ApiError (400). */
 function readAnyReply(given: z.output<z.ZodObject<typeof OF_ANY_REPLY>>, server: ServerDefaults) {
   const { stream, stream_options: streaming } = given;
   if (streaming !== undefined && !stream)
@@ -128,7 +128,7 @@ function readAnyReply(given: z.output<z.ZodObject<typeof OF_ANY_REPLY>>, server:
   return { sampling, n: given.n, stream, includeUsage: streaming?.include_usage ?? false };
 }
 
-// The bodies of requests, read strictly: chat completions, text completions, and tokens; what cannot be served as asked is refused by name.
+// Request bodies: chat completions, text completions and tokens. What cannot be served as asked is refused by name.
 
 const part = z.preprocess(
   said,
@@ -139,7 +139,7 @@ const content = z
   .preprocess((value) => (typeof value === 'string' ? [{ type: 'text', text: value }] : value), z.array(part))
   .transform((parts) => parts.map(({ text }) => text).join(''));
 
-/** A call as a reply has it, its arguments as text; templates render them as an object. */
+/** A call as in a reply, with its arguments as text; templates render them as an object. */
 const call = z.object({
   id: z.string(),
   type: z.literal('function'),
@@ -164,7 +164,7 @@ const assistant = z
 const message = z.preprocess(
   said,
   z.discriminatedUnion('role', [
-    // OpenAI's newer name for the same place in the conversation.
+    // `developer` is OpenAI's newer name for `system`.
     z.strictObject({ role: z.enum(['system', 'developer']).transform(() => 'system' as const), content }),
     z.strictObject({ role: z.literal('user'), content }),
     assistant,
@@ -173,7 +173,7 @@ const message = z.preprocess(
 );
 const messages = z.array(message).min(1);
 
-/** A function that a model may call. What the server could not keep to is refused. */
+/** A function that a model may call. What the server cannot guarantee is refused. */
 const tool = z.strictObject({
   type: z.literal('function'),
   function: z
@@ -187,7 +187,7 @@ const tool = z.strictObject({
 });
 const tools = z.array(tool).default([]);
 
-/** Making a grammar takes time that grows with the square of the schema's size, and nothing else is served meanwhile. */
+/** The time to make a grammar grows with the square of the schema's size, and nothing else is served meanwhile. */
 const LONGEST_SCHEMA = 32_000;
 const held = z
   .custom<JsonObject>(isObject, 'must be an object')
@@ -195,10 +195,10 @@ const held = z
     error: `is too large: at most ${LONGEST_SCHEMA} characters are supported`,
     params: { code: 'schema_too_large' },
   });
-// `strict` asks for what happens anyway; false permits more than the schema, which nobody has to use.
+// `strict` true asks for what happens anyway; false only permits more than the schema.
 const [name, description, strict] = [z.unknown().optional(), z.unknown().optional(), z.unknown().optional()];
 
-/** What a request wants its reply held to: nothing, any JSON object, or a schema. */
+/** The form that a reply must have: any text, any JSON object, or a schema. */
 const responseFormat = z
   .discriminatedUnion('type', [
     z.strictObject({ type: z.literal('text') }),
@@ -212,7 +212,7 @@ const responseFormat = z
   ])
   .default({ type: 'text' });
 
-/** What a request tells the chat template, variables excepted that are the server's to set. */
+/** Variables for the chat template, except those that the server sets. */
 const templateArguments = z
   .looseObject({
     enable_thinking: z.boolean().optional(),
@@ -222,7 +222,7 @@ const templateArguments = z
   })
   .default({});
 
-/** Most tokens of thinking by effort; none at all is asked of the chat template. OpenAI gives no numbers: these are this server's. */
+/** Most thinking tokens by effort; `none` also goes to the chat template. OpenAI publishes no numbers: these are this server's. */
 const EFFORTS: Readonly<Record<string, number>> = {
   none: 0,
   minimal: 256,
@@ -266,7 +266,7 @@ export function readChatRequest(body: unknown, server: ServerDefaults) {
   const isScored = promptLogprobs !== undefined && isReply && given.n === 1 && !given.stream;
   if (!isScored && !(promptLogprobs === undefined && isOpen)) {
     const message =
-      "'prompt_logprobs' scores a given reply: it needs 'add_generation_prompt': false, a message of the assistant behind others, and neither 'stream' nor 'n'";
+      "'prompt_logprobs' scores a given reply: it needs 'add_generation_prompt': false, an assistant message after others, and neither 'stream' nor 'n'";
     throw invalid(message, 'prompt_logprobs');
   }
   const { thinking_budget: asked = server.thinkingBudget } = given;
@@ -275,16 +275,16 @@ export function readChatRequest(body: unknown, server: ServerDefaults) {
     maxTokens: given.max_completion_tokens ?? given.max_tokens,
     stop: callable.length > 0 && !given.parallel_tool_calls ? [...sampling.stop, CLOSE_CALL] : sampling.stop,
     responseFormat: given.response_format,
-    // The smallest of the server's, the request's and the effort's budgets holds.
+    // The smallest of the server's, the request's and the effort's budgets applies.
     thinkingBudget: Math.min(server.thinkingBudget, asked, EFFORTS[effort] ?? asked),
     templateArguments: effort === 'none' ? { ...template, enable_thinking: false } : template,
   };
   return {
     ...reply,
     messages: given.messages,
-    /** Those that the model may call: none where it must not. */
+    /** Tools that the model may call; empty if it must not call any. */
     tools: callable,
-    /** How many of the likeliest tokens are told beside each of the last message, which is then given and not to be answered, as vLLM has it. */
+    /** How many of the likeliest tokens to report with each token of the last message, which is then scored, not answered, as in vLLM. */
     promptLogprobs,
     options,
   };
@@ -325,7 +325,7 @@ export function readCompletionRequest(body: unknown, server: ServerDefaults) {
     ...reply,
     prompt: given.prompt,
     echo,
-    /** Scores are those of the reply. */
+    /** Its scores cover the reply only. */
     options,
   };
 }
@@ -339,7 +339,7 @@ const TOKENIZE = z.strictObject({
   chat_template_kwargs: templateArguments,
 });
 
-/** In vLLM's shape: either a `prompt` or `messages`. Throws likewise. */
+/** In vLLM's shape: either a `prompt` or `messages`. Throws an ApiError (400, or 404 for a model not served). */
 export function readTokenizeRequest(body: unknown, models: readonly string[]) {
   const given = readBody(TOKENIZE, body, models);
   const { prompt: text, messages: asked } = given;
@@ -351,31 +351,31 @@ export function readTokenizeRequest(body: unknown, models: readonly string[]) {
   return { prompt, options: { addGenerationPrompt, templateArguments } };
 }
 
-// What the HTTP server asks of an engine; engine.ts answers with node-llama-cpp, tests with a script.
+// The engine interface of the HTTP server; engine.ts implements it with node-llama-cpp, tests with a script.
 
-/** Every value is explicit: the library's own defaults differ. */
+/** Every value is explicit, since the library's own defaults differ. */
 export type GenerateOptions = Readonly<ReturnType<typeof readAnyReply>['sampling']> & {
   /** 0 generates nothing. */
   readonly maxTokens: number | undefined;
   readonly responseFormat: z.output<typeof responseFormat>;
-  /** Most tokens of thinking; infinite unless asked otherwise. */
+  /** Most thinking tokens; infinite by default. */
   readonly thinkingBudget: number;
-  /** Probabilities to tell; none where absent. */
+  /** Probabilities to report; none if absent. */
   readonly scores?: ScoreOptions | undefined;
   /** `chat_template_kwargs` of the request, such as enable_thinking. */
   readonly templateArguments: Readonly<Record<string, unknown>>;
 };
 
-/** Whose tokens are scored under the model's own distribution, before any penalty, cut or temperature. */
+/** Which tokens are scored under the model's own distribution, before any penalty, cut or temperature. */
 export interface ScoreOptions {
-  /** The prompt's tokens from this position on, at least 1, since nothing precedes the first; none where absent. */
+  /** The prompt's tokens from this position on; at least 1, since nothing precedes the first. None if absent. */
   readonly promptFrom?: number;
   readonly reply: boolean;
-  /** How many of the most likely tokens are told at each position. */
+  /** How many of the likeliest tokens to report at each position. */
   readonly top: number;
 }
 
-/** What a reply is asked for: messages, which the model's chat template renders, or what stands in their place. */
+/** The prompt of a reply: messages, which the model's chat template renders, or the text or tokens themselves. */
 export type EnginePrompt =
   | { readonly messages: readonly EngineMessage[]; readonly tools?: readonly Tool[] }
   | { readonly text: string }
@@ -383,27 +383,27 @@ export type EnginePrompt =
 
 /** A function that the model may call, as OpenAI's API describes it and chat templates render it. */
 export type Tool = z.output<typeof tool>;
-/** Under the names that chat templates know; the template decides what is rendered. */
+/** Keys are those that chat templates know; the template decides what is rendered. */
 export type EngineMessage = z.output<typeof message>;
 
-/** A token and how likely the model held it to be where it stands. */
+/** A token and its probability at its position. */
 export interface ScoredToken {
   readonly token: number;
-  /** With U+FFFD for bytes that are no whole character. */
+  /** With U+FFFD for bytes that are not a complete character. */
   readonly text: string;
   /** Natural logarithm of its probability. */
   readonly logprob: number;
 }
 
 export interface TokenScore extends ScoredToken {
-  /** The most likely tokens there, in descending order. */
+  /** The likeliest tokens at its position, in descending order. */
   readonly top: readonly ScoredToken[];
 }
 
 export type GenerateEvent =
   /** Tokens of the prompt, in order, before any text. */
   | { readonly type: 'prompt'; readonly scores: readonly TokenScore[] }
-  /** With `scores`, where asked for, of the tokens that the text came of. */
+  /** `scores`, if asked for, are of the tokens that make up the text. */
   | {
       readonly type: 'text';
       readonly channel: 'reasoning' | 'content';
@@ -415,15 +415,15 @@ export type GenerateEvent =
 export interface Engine {
   readonly facts: ModelFacts;
   /**
-   * Takes a free slot, or waits for one; the caller bounds how many wait. Ends early, its slot free at once, when `signal` aborts. Throws
-   * ApiError before the first event where the request cannot be served.
+   * Takes a free slot or waits for one; the caller limits how many wait. When `signal` aborts, it ends early and frees its slot at once.
+   * Throws ApiError before the first event if the request cannot be served.
    */
   generate(prompt: EnginePrompt, options: GenerateOptions, signal: AbortSignal): AsyncIterable<GenerateEvent>;
-  /** The prompt's tokens, as `generate` would evaluate them. Throws ApiError where they are more than the context holds. */
+  /** The prompt's tokens, as `generate` would evaluate them. Throws ApiError if they do not fit in the context. */
   tokenize(prompt: EnginePrompt, options: PromptOptions): Promise<readonly number[]>;
-  /** The text of tokens, special ones included. Throws ApiError for a number that is no token of the model. */
+  /** The text of tokens, including special ones. Throws ApiError for a number that is not a token of the model. */
   detokenize(tokens: readonly number[]): string;
-  /** Slots that work now. */
+  /** Number of slots in use. */
   readonly busy: number;
   close(): Promise<void>;
 }
@@ -432,6 +432,6 @@ export interface Engine {
 export interface PromptOptions {
   /** `chat_template_kwargs` of the request, such as enable_thinking. */
   readonly templateArguments: Readonly<Record<string, unknown>>;
-  /** Whether the prompt ends where the reply begins; otherwise with the last message. */
+  /** Whether the prompt ends where the reply begins; if false, with the last message. */
   readonly addGenerationPrompt: boolean;
 }

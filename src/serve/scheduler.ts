@@ -1,17 +1,17 @@
-// Which request goes next and into which slot, and how slots step together: the engine without its model.
+// Decides which request goes next and into which slot, and steps the slots together: the engine without its model.
 
 /**
- * A prompt and the positions at which its evaluation pauses, ascending, strictly between 0 and its length. Pauses are a function of the
- * prompt alone: a restored state and one evaluated from the start then went through the same batches, and are equal to the last bit.
+ * A prompt and the positions at which its evaluation pauses, ascending, strictly between 0 and its length. Pauses depend only on the
+ * prompt, so a restored state and one evaluated from the start went through the same batches, and are equal to the last bit.
  */
 export interface Prompt {
   readonly tokens: readonly number[];
   readonly pauses: readonly number[];
-  /** The pauses after which the state is kept, since a later prompt is likely to leave this one there. */
+  /** The pauses after which the state is kept, since a later prompt is likely to diverge there. */
   readonly checkpoints: readonly number[];
 }
 
-/** What a free slot's sequence can still give. */
+/** What can be reused of a slot's sequence. */
 export interface SlotMemory {
   readonly slot: number;
   /** The prompt evaluated last; undefined in a fresh slot. */
@@ -22,7 +22,7 @@ export interface SlotMemory {
   lastUsed: number;
 }
 
-/** Length in tokens of what two sequences have in common at their start. */
+/** Length in tokens of the common prefix of two sequences. */
 export function commonPrefix(a: readonly number[], b: readonly number[]): number {
   const shorter = Math.min(a.length, b.length);
   for (let index = 0; index < shorter; index++) if (a[index] !== b[index]) return index;
@@ -30,8 +30,8 @@ export function commonPrefix(a: readonly number[], b: readonly number[]): number
 }
 
 /**
- * How many tokens of `prompt` need no evaluation in this slot: the furthest restorable position inside the shared prefix that both
- * prompts reach over the same pauses. At least the last token is always left, since its evaluation yields the first of the reply.
+ * How many tokens of `prompt` need no evaluation in this slot: the furthest restorable position in the shared prefix that both
+ * prompts reach through the same pauses. At least the last token always remains, since its evaluation yields the reply's first token.
  */
 export function reusablePrefix(memory: SlotMemory, prompt: Prompt): number {
   if (memory.prompt === undefined) return 0;
@@ -42,8 +42,8 @@ export function reusablePrefix(memory: SlotMemory, prompt: Prompt): number {
 }
 
 /**
- * The same where the prompt goes on in what this slot holds: behind the first pause, up to which prompts of other trajectories are alike,
- * and with more reused than lost. Else 0.
+ * The same if the prompt continues this slot's trajectory, else 0: the prefix must extend past the first pause (prompts of other
+ * trajectories are alike up to there), and more must be reused than lost.
  */
 export function continuedPrefix(memory: SlotMemory, prompt: Prompt): number {
   const reuse = reusablePrefix(memory, prompt);
@@ -52,9 +52,9 @@ export function continuedPrefix(memory: SlotMemory, prompt: Prompt): number {
 }
 
 /**
- * The free slot that gains most: tokens reused less restorable tokens lost, since what lies behind the reused prefix is overwritten.
- * Where none gains, the least recently used one (a fresh one first), so that trajectories that are still being asked keep their state.
- * Equal slots: the lowest, since llama.cpp batches neighbouring sequences best. Undefined when no slot is free.
+ * The free slot with the largest gain: tokens reused minus restorable tokens lost, since everything after the reused prefix is overwritten.
+ * If none gains, the least recently used one (fresh ones first), so that trajectories in progress keep their state.
+ * Ties: the lowest, since llama.cpp batches neighbouring sequences best. Undefined when no slot is free.
  */
 export function chooseSlot<Memory extends SlotMemory>(
   free: readonly Memory[],
@@ -70,15 +70,15 @@ export function chooseSlot<Memory extends SlotMemory>(
   return best && { slot: best.slot, reuse: best.reuse };
 }
 
-/** The positions left when one is added and only the newest `kept` fit the budget, as the library drops the oldest first. */
+/** Adds a position and keeps the newest `kept`, as the library drops the oldest first to stay within its budget. */
 export function addCheckpoint(positions: readonly number[], added: number, kept: number): number[] {
   const all = [...positions.filter((at) => at < added), added];
   return all.slice(Math.max(0, all.length - kept));
 }
 
 /**
- * How many tokens of a batch each slot evaluates: replies all they ask for, which the batch has room for, prompts an even share of the rest, what one does not need going
- * to the others. So a long prompt neither stops a reply nor a short prompt behind it.
+ * How many tokens of a batch each slot evaluates: replies get all they ask for (a batch has room for that), prompts an even share of the
+ * rest, with unneeded tokens going to the others. So a long prompt stops neither a reply nor a short prompt after it.
  */
 export function shareBatch(
   demands: readonly { readonly tokens: number; readonly replying: boolean }[],
@@ -100,34 +100,34 @@ export function shareBatch(
 /** A request as the scheduler sees it. */
 export interface Scheduled {
   readonly prompt: Prompt;
-  /** Told when the request cannot be served; no more is done for it. */
+  /** Called when the request cannot be served; nothing more is done for it. */
   fail(error: unknown): void;
 }
 
-/** What evaluates one slot's tokens: llama.cpp in the engine, a counter in tests. Each call may reject, which ends its request alone. */
+/** Evaluates one slot's tokens: llama.cpp in the engine, a counter in tests. Each call may reject, which ends only its request. */
 export interface Evaluator<R> {
-  /** Whether the slot can go back only to states that were kept (recurrent state); else to every position of the prompt. */
+  /** Whether the slot can go back only to kept states (recurrent state); otherwise to every position of the prompt. */
   readonly needsCheckpoints: boolean;
-  /** How many tokens the slot holds: of the request's prompt, and of its reply. */
+  /** Number of tokens in the slot: of the request's prompt, and of its reply. */
   readonly position: number;
-  /** Goes back to the state behind the first `tokens` of the request's prompt, or an earlier one. */
+  /** Goes back to the state after the first `tokens` of the request's prompt, or an earlier one. */
   restore(request: R, tokens: number): Promise<void>;
-  /** Evaluates the prompt's tokens up to a position, which lies before the prompt's end. */
+  /** Evaluates the prompt's tokens up to a position before the prompt's end. */
   feed(request: R, end: number): Promise<void>;
-  /** Keeps the present state where that is needed; resolves with how many states are kept now, the oldest having been dropped first. */
+  /** Keeps the current state if needed; resolves with the number of kept states, after dropping the oldest ones over the budget. */
   keep(): Promise<number>;
   /** Evaluates the rest of the prompt, or the reply's next tokens, and samples; resolves with the tokens of the next step, 0 at the end. */
   step(request: R): Promise<number>;
-  /** The request leaves the slot, its reply over or not. */
+  /** The request leaves the slot, whether or not its reply is over. */
   leave(): Promise<void>;
 }
 
-/** How many later requests may be served before one that waits. */
+/** How many later requests may overtake a waiting one. */
 const MOST_OVERTAKING = 8;
 
 interface Waiting<R> {
   readonly request: R;
-  /** How many later ones were admitted before it. */
+  /** How many later requests were admitted before it. */
   overtaken: number;
   /** `#spent` when it was first held back. */
   heldFrom?: number;
@@ -135,37 +135,37 @@ interface Waiting<R> {
 
 interface Slot<R> extends SlotMemory {
   readonly evaluator: Evaluator<R>;
-  /** What it works on. */
+  /** The request it is working on. */
   request: R | undefined;
   /** Tokens of the reply's next step; undefined while the prompt is evaluated. */
   wants: number | undefined;
-  /** The reply is over, or nobody waits for it any more. */
+  /** The reply is over, or its client has left. */
   over: boolean;
 }
 
 /**
  * Serves requests on slots, in steps that all slots share.
  *
- * A free slot takes the waiting request that can go on from most of what a free slot holds, the earliest of equals: turns of a
- * trajectory then follow each other, however many trajectories are sent side by side. At most eight later requests overtake one.
+ * The waiting request that can reuse most of a free slot goes next, the earliest of equals: turns of a trajectory then follow each
+ * other, however many trajectories are sent at the same time. At most eight later requests overtake one.
  *
- * Slots share nothing. So a request that goes on where a working slot will end waits for that slot, though another is free, until what
- * could have been evaluated meanwhile is as much as what is saved. While others' prompts fill the batches, waiting costs next to nothing.
+ * Slots share nothing. So a request that continues where a busy slot will end waits for that slot, even if another is free, until the
+ * wait has cost as many evaluated tokens as it saves. While others' prompts fill the batches, waiting costs next to nothing.
  */
 export class Scheduler<R extends Scheduled> {
   readonly #slots: readonly Slot<R>[];
-  /** In order of arrival; so the first is also the one overtaken most. */
+  /** In order of arrival, so the first is also the one overtaken most. */
   readonly #waiting: Waiting<R>[] = [];
   #uses = 0;
-  /** Tokens of prompts for which the steps so far had room left: what a request that is held back could have had evaluated. */
+  /** Prompt tokens that steps so far had room for but did not use: what a request that is held back could have evaluated. */
   #spent = 0;
-  /** Where `#spent` stands when the queue is looked through again: now after a change, else when a wait has cost enough. */
+  /** The value of `#spent` at which the queue is searched again: at once after a change, else when a wait has cost enough. */
   #lookAt = 0;
   #running: Promise<void> | undefined;
 
   /**
    * @param batchSize tokens per step, all slots together
-   * @param tokensPerStep tokens of a prompt that are evaluated in the time of a reply's step: what a step has room for at no cost
+   * @param tokensPerStep prompt tokens that are evaluated in the time of a reply step: what a step has room for at no cost
    */
   constructor(
     evaluators: readonly Evaluator<R>[],
@@ -176,12 +176,12 @@ export class Scheduler<R extends Scheduled> {
     this.#slots = evaluators.map((evaluator, slot) => ({ slot, evaluator, ...fresh }));
   }
 
-  /** Requests that wait for a slot. */
+  /** Number of requests that wait for a slot. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** Slots that work. */
+  /** Number of busy slots. */
   get busy(): number {
     return this.#working().length;
   }
@@ -192,7 +192,7 @@ export class Scheduler<R extends Scheduled> {
     this.#wake();
   }
 
-  /** Takes a request out of the queue at once, or out of its slot before the next step. Does nothing for one that is not there. */
+  /** Removes a request from the queue at once, or from its slot before the next step. Does nothing if it is in neither. */
   withdraw(request: R): void {
     const place = this.#waiting.findIndex((waiting) => waiting.request === request);
     if (place >= 0) this.#waiting.splice(place, 1);
@@ -202,7 +202,7 @@ export class Scheduler<R extends Scheduled> {
     this.#wake();
   }
 
-  /** Withdraws everything; resolves when no slot works any more. */
+  /** Withdraws everything; resolves when no slot is busy. */
   async close(): Promise<void> {
     this.#waiting.length = 0;
     for (const slot of this.#working()) slot.over = true;
@@ -235,7 +235,7 @@ export class Scheduler<R extends Scheduled> {
     }
   }
 
-  /** A slot that cannot be left cleanly holds nothing that is known; its request is over as it is. */
+  /** If a slot cannot be left cleanly, its state is unknown and forgotten; its request is over anyway. */
   async #vacate(slot: Slot<R>): Promise<void> {
     await slot.evaluator.leave().catch(() => forget(slot));
     slot.request = undefined;
@@ -252,7 +252,7 @@ export class Scheduler<R extends Scheduled> {
     }
   }
 
-  /** The request to admit with its place in the queue, and its slot; undefined where nothing waits or no slot is free. */
+  /** The request to admit, its place in the queue, and its slot; undefined if nothing waits or no slot is free. */
   #next() {
     const free = this.#slots.filter(({ request }) => request === undefined);
     const first = this.#waiting[0];
@@ -268,7 +268,7 @@ export class Scheduler<R extends Scheduled> {
     return offers.reduce((best, offer) => (offer.reuse > (best?.reuse ?? -1) ? offer : best), offers[0]);
   }
 
-  /** Whether the request still waits for a slot that works, where a free one would give it no more than `reuse`. */
+  /** Whether the request should still wait for a busy slot, given that a free one would let it reuse only `reuse` tokens. */
   #isHeld(waiting: Waiting<R>, reuse: number): boolean {
     const { prompt } = waiting.request;
     const continued = this.#slots.map((slot) => continuedPrefix(memoryOnceOver(slot), prompt));
@@ -281,7 +281,7 @@ export class Scheduler<R extends Scheduled> {
     return true;
   }
 
-  /** Brings the slot to the state that is reused. Where the slot restored less, that counts. */
+  /** Restores the state to reuse. If the evaluator restores less, that counts. */
   async #start(slot: Slot<R>, request: R, reuse: number): Promise<void> {
     slot.request = request;
     slot.wants = undefined;
@@ -297,7 +297,7 @@ export class Scheduler<R extends Scheduled> {
     }
   }
 
-  /** One slot's part of a step. A failure ends its request alone. */
+  /** One slot's part of a step. A failure ends only its request. */
   async #advance(slot: Slot<R>, share: number): Promise<void> {
     const { evaluator, request } = slot;
     if (share === 0 || request === undefined) return;
@@ -309,7 +309,7 @@ export class Scheduler<R extends Scheduled> {
         slot.restorable = addCheckpoint(slot.restorable, end, await evaluator.keep());
         return;
       }
-      // What the slot holds is certain once the prompt is evaluated.
+      // The slot's final contents are known once the prompt is evaluated.
       if (slot.wants === undefined) this.#lookAt = 0;
       slot.wants = await evaluator.step(request);
       if (slot.wants === 0) slot.over = true;
@@ -321,25 +321,25 @@ export class Scheduler<R extends Scheduled> {
   }
 }
 
-/** Where a prompt's state can be restored once it is evaluated. */
+/** Positions at which an evaluated prompt's state can be restored. */
 function restorableOf<R extends Scheduled>({ needsCheckpoints }: Evaluator<R>, { prompt }: R): readonly number[] {
   return needsCheckpoints ? prompt.checkpoints : prompt.pauses;
 }
 
-/** What a working slot will hold when its reply is over: of a prompt that is still being evaluated, also what will be kept. */
+/** A busy slot's memory once its reply is over; if the prompt is still being evaluated, including what will be kept. */
 function memoryOnceOver<R extends Scheduled>({ evaluator, request, wants, ...slot }: Slot<R>): SlotMemory {
   if (request === undefined) return { ...slot, prompt: undefined };
   const coming = wants === undefined ? restorableOf(evaluator, request).filter((at) => at > evaluator.position) : [];
   return { ...slot, prompt: request.prompt, restorable: [...slot.restorable, ...coming] };
 }
 
-/** Nothing is reused of a slot in an unknown state. */
+/** Marks a slot's state as unknown, so that nothing of it is reused. */
 function forget(slot: SlotMemory): void {
   slot.prompt = undefined;
   slot.restorable = [];
 }
 
-/** What a slot could evaluate in the next step; of a prompt, up to its next pause. */
+/** Tokens that a slot could evaluate in the next step; for a prompt, up to its next pause. */
 function demandOf({ request, wants, evaluator: { position } }: Slot<Scheduled>) {
   if (wants !== undefined) return { tokens: wants, replying: true };
   const { tokens, pauses } = request?.prompt ?? { tokens: [], pauses: [] };

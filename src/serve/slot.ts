@@ -1,4 +1,4 @@
-// A request in one slot of llama.cpp's context: going back to what the slot holds, keeping states to go back to, sampling, its events, scores.
+// Runs a request in one slot of llama.cpp's context: restoring and keeping states, sampling, events, scores.
 
 import { EventEmitter } from 'node:events';
 import {
@@ -20,19 +20,19 @@ export interface Request extends Scheduled {
   readonly options: GenerateOptions;
   readonly reader: ReplyReader;
   readonly grammar: LlamaCpp.LlamaGrammarEvaluationState | undefined;
-  /** `event`, from the steps to the one who reads them, until `end` or an `error`. */
+  /** Emits `event` for its reader until `end` or an `error`. */
   readonly events: EventEmitter<{ event: [GenerateEvent]; end: []; error: [unknown] }>;
-  /** Tokens behind the prompt that are scored, at least one; nothing is generated then. */
+  /** Tokens after the prompt to score, at least one; nothing is generated then. */
   readonly scoring: { readonly tokens: readonly number[]; readonly top: number } | undefined;
   /** Set when the reply is over. */
   finished: 'stop' | 'length' | undefined;
-  /** Prompt tokens that needed no evaluation; known once it has a slot. */
+  /** Prompt tokens that needed no evaluation; known once the request has a slot. */
   cachedTokens: number;
 }
 
 export function newRequest(parts: Pick<Request, 'prompt' | 'options' | 'reader' | 'grammar' | 'scoring'>): Request {
   const events: Request['events'] = new EventEmitter();
-  // Where nobody reads any more.
+  // An error without a listener would throw.
   events.on('error', () => {});
   const fail = (error: unknown) => events.emit('error', error);
   return { ...parts, events, fail, finished: undefined, cachedTokens: 0 };
@@ -41,22 +41,22 @@ export function newRequest(parts: Pick<Request, 'prompt' | 'options' | 'reader' 
 /** More than any memory budget allows. */
 const MOST_CHECKPOINTS = 4096;
 
-/** @param checkpointBytes host memory for the states that are kept */
+/** @param checkpointBytes host memory for kept states */
 export function openSlot({ model, context }: Loaded, calls: InnerCalls, checkpointBytes: number): Evaluator<Request> {
   // Special tokens included.
   const shown: ShowToken = (token, logprob) => ({ token, text: model.detokenize([asToken(token)], true), logprob });
-  /** It alone knows which tokens it holds. */
+  /** The only record of which tokens the slot contains. */
   const sequence = context.getSequence({
     contextShift: { strategy: refuseShift },
     checkpoints: { max: MOST_CHECKPOINTS, interval: false, maxMemory: checkpointBytes },
   });
-  /** Bytes of one kept state, all of a sequence being alike; known once one was taken. */
+  /** Bytes of one kept state (all states of a sequence are the same size); known once one was taken. */
   let checkpointSize: number | undefined;
   let sampler: ReturnType<typeof openSampler> | undefined;
   /** What the next step evaluates. */
   let next: readonly number[] = [];
 
-  /** The token to evaluate next, behind which one is scored. One at a time, since probabilities of whole vocabularies take much memory. */
+  /** Scores a token; returns the one to evaluate next. One at a time, since probabilities of a whole vocabulary take much memory. */
   function score(request: Request, scoring: NonNullable<Request['scoring']>, sampled: Sampled | undefined) {
     const listed = typeof sampled === 'object' ? (sampled[1] ?? []) : [];
     const probabilities = new Map<number, number>();
@@ -93,7 +93,7 @@ export function openSlot({ model, context }: Loaded, calls: InnerCalls, checkpoi
       checkpointSize ??= after - before;
       return checkpointSize > checkpointBytes ? 0 : Math.round(after / checkpointSize);
     },
-    /** Whether the reply goes on is all that the next evaluation waits for; its text is made while that is under way. */
+    /** The next evaluation only needs to know whether the reply continues; the text is made while it runs. */
     async step(request) {
       if (sampler === undefined) {
         next = request.prompt.tokens.slice(sequence.nextTokenIndex);
@@ -116,7 +116,7 @@ export function openSlot({ model, context }: Loaded, calls: InnerCalls, checkpoi
   };
 }
 
-/** What the next step evaluates; none where the reply is over. The text is told apart from it, since nothing waits for that. */
+/** The tokens that the next step evaluates; none if the reply is over. Text is emitted separately, since no step waits for it. */
 function takeToken(request: Request, token: number, free: number): readonly number[] {
   const { insteadOf, finish } = request.reader.take(token);
   const next = insteadOf ?? [token];
@@ -124,7 +124,7 @@ function takeToken(request: Request, token: number, free: number): readonly numb
   return request.finished === undefined ? next : [];
 }
 
-/** Hands on the text of the tokens taken since the last time, and the end where it has come. Does not throw. */
+/** Emits the text of the tokens since the last call, and the end if it was reached. Does not throw. */
 function tell(request: Request): void {
   const { reader, finished } = request;
   try {
@@ -148,7 +148,7 @@ function tellEnd(request: Request, finishReason: 'stop' | 'length'): void {
   events.emit('end');
 }
 
-/** Nothing may ever be shifted out of a context; lengths are checked before, so that this is never called. */
+/** Nothing may be shifted out of a context; lengths are checked beforehand, so this is never called. */
 function refuseShift(): never {
   throw new Error('the context is full');
 }
@@ -158,12 +158,12 @@ export function openSampler(request: Request, calls: InnerCalls, contextSize: nu
   const sampler = calls.newSampler();
   const grammar = request.grammar && calls.grammarState(request.grammar);
   const { temperature, topK, topP, minP, seed } = request.options;
-  // Every value is named: the library's defaults are not those of the wire format. Seeds are 32 bits wide, the largest means "any".
+  // Every value is set: the library's defaults differ from the wire format's. Seeds have 32 bits, and the largest means "any".
   const knobs = { temperature, topK, topP, minP, seed: (seed >>> 0) % 0xffff_ffff };
-  /** Whether a grammar holds the sampler; undefined before its first configuration. */
+  /** Whether the grammar constrains the sampler; undefined before its first configuration. */
   let wasHeld: boolean | undefined;
   return {
-    /** The sampler for the next token: told what it samples with once, and again where that may have changed. */
+    /** The sampler for the next token; configured once, and again whenever its configuration may have changed. */
     ready(): InnerSampler {
       const isHeld = grammar !== undefined && !request.reader.inThinking;
       const penalties = penaltyConfig(request, contextSize);
@@ -178,9 +178,9 @@ export function openSampler(request: Request, calls: InnerCalls, contextSize: nu
 }
 
 /**
- * Presence and frequency count the reply's tokens, repetition the prompt's too, as in vLLM. llama.cpp keeps one count for all three, so
- * that beside a repetition penalty the other two become biases, which it adds before it divides by that penalty: multiplied by it, they
- * come out as they are asked for wherever the logit stays above 0. Undefined where nothing is penalised.
+ * Presence and frequency count the reply's tokens, repetition also the prompt's, as in vLLM. llama.cpp keeps one count for all three, so
+ * next to a repetition penalty the other two become biases. It adds those before it divides by that penalty, so they are multiplied by
+ * it here and have their exact effect wherever the logit stays above 0. Undefined if nothing is penalised.
  */
 function penaltyConfig(
   { options, prompt, reader: { spoken } }: Request,
@@ -208,12 +208,12 @@ function penaltyConfig(
 
 type ShowToken = (token: number, logprob: number) => ScoredToken;
 
-/** Probabilities come as 32-bit floats, in which nothing smaller than this is told from 0. */
+/** Smallest positive 32-bit float, the format of the probabilities. */
 const SMALLEST = 2 ** -149;
 
 /**
- * The score of `token` under probabilities in descending order, as llama.cpp gives them. They are summed anew, in double precision: its
- * own sum loses what many unlikely tokens add.
+ * The score of `token` under probabilities in descending order, as llama.cpp gives them. They are summed again in double precision, since
+ * its own sum loses what many unlikely tokens add.
  */
 function scoreToken(
   probabilities: ReadonlyMap<number, number>,

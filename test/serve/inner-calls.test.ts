@@ -22,7 +22,7 @@ describe('a release of node-llama-cpp', () => {
 
   test.each(['3.20.0', '3.22.1', '4.0.0'])('is refused where it is %s, with the one to install', async (version) => {
     vi.doMock('node-llama-cpp', () => ({ getModuleVersion: async () => version }));
-    const refusal = `node-llama-cpp ${version} is installed, and awb serve works with ${known}; \`npm install node-llama-cpp@${known}\` replaces it`;
+    const refusal = `node-llama-cpp ${version} is installed, but awb serve needs ${known}; \`npm install node-llama-cpp@${known}\` replaces it`;
     await expect(importRuntime()).rejects.toThrow(new UserError(refusal, EXIT.unavailable));
     vi.doUnmock('node-llama-cpp');
   });

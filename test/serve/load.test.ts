@@ -55,7 +55,7 @@ describe('files that cannot be served', () => {
     await writeFile(path, bytes.subarray(0, Math.ceil(bytes.length * share)));
     const { message, exitCode } = await failure(path);
     expect(exitCode).toBe(EXIT.badData);
-    expect(message).toMatch(/cut off or damaged .*download it again/);
+    expect(message).toMatch(/truncated or damaged .*download it again/);
   });
 
   test('an unknown architecture', async () => {

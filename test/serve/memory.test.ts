@@ -40,7 +40,7 @@ describe('what was given up', () => {
     expect(settings).toMatchObject({ gpuLayers: 41, slots: 8, kvCache: 'q8_0' });
     expect(settings.contextSize).toBeLessThan(32_768);
     expect(said).toMatch(
-      /^so that it fits, the context has [\d,]+ of 262,144 tokens \(--context\), the cache is q8_0 \(--kv-cache\);/,
+      /^to fit in memory, the context has [\d,]+ of 262,144 tokens \(--context\), the cache is q8_0 \(--kv-cache\);/,
     );
     expect(planned({ slots: 6 }, free).contextSize).toBeGreaterThanOrEqual(32_768);
     expect(planned({ slots: 7 }, free).contextSize).toBeLessThan(32_768);

@@ -1,5 +1,5 @@
-// Replies: what is asked of the engine for one, and how its choices are written, whole or as events, to chat and text completions; calls of functions
-// are taken out of the text between <tool_call> and </tool_call>.
+// Replies: turns a request into calls of the engine, and writes the choices, complete or as events, as chat or text completions. Function
+// calls are extracted from the text between <tool_call> and </tool_call>.
 
 import { createHash, randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
@@ -23,24 +23,24 @@ import { answer, toldOf, type Usage } from './wire.js';
 
 type Piece = Exclude<ReplyEvent, ReplyEnd>;
 
-/** How one kind of reply is written: as chunks, of which a whole reply is put together. */
+/** How one kind of reply is written: as chunks, which a complete reply joins. */
 interface ReplyFormat {
   readonly idPrefix: string;
   readonly object: string;
   readonly chunkObject: string;
-  /** A choice of a streamed reply, as entries of `choices`: for each event, and at the end. */
+  /** Writes a choice of a streamed reply as entries of `choices`: for each event, and at the end. */
   writer(index: number): {
     take(piece: Piece): readonly JsonObject[];
     end(end: ReplyEnd): readonly JsonObject[];
   };
-  /** A choice of a whole reply, by what its entries say together. */
+  /** A choice of a complete reply, made from its joined entries. */
   whole(said: JsonObject): JsonObject;
-  /** What a whole reply of one choice holds beside it. */
+  /** Further keys of a complete reply with one choice. */
   beside?(pieces: readonly Piece[]): JsonObject;
 }
 
 type Text = Extract<Piece, { type: 'text' }>;
-/** Thinking has a key of its own beside OpenAI's. */
+/** Thinking has its own key, in addition to OpenAI's. */
 const KEYS = { reasoning: 'reasoning_content', content: 'content' } as const satisfies Record<Text['channel'], string>;
 
 export const CHAT_REPLY: ReplyFormat = {
@@ -53,7 +53,7 @@ export const CHAT_REPLY: ReplyFormat = {
       const own = { index, delta, logprobs: null, finish_reason: finishReason };
       if (isOpen) return [own];
       isOpen = true;
-      // The role comes before all else.
+      // The role comes first.
       return [{ ...own, delta: { role: 'assistant', content: '' }, finish_reason: null }, own];
     };
     return {
@@ -74,13 +74,13 @@ export const CHAT_REPLY: ReplyFormat = {
   },
 };
 
-/** A reply to messages of which the last one is scored, with `prompt_logprobs` as vLLM has them: null up to where scores begin. */
+/** A reply that scores the last message, with `prompt_logprobs` as in vLLM: null up to where the scores begin. */
 function scoredChatReply(promptFrom: number): ReplyFormat {
   return {
     ...CHAT_REPLY,
     beside: (pieces) => {
       const scores = pieces.flatMap((piece) => (piece.type === 'prompt' ? piece.scores : []));
-      // The token itself, and the likeliest there; vLLM has a rank, which llama.cpp does not tell.
+      // The token itself, and the likeliest at its position; vLLM also has a rank, which llama.cpp does not report.
       const positions = scores.map(({ top, ...own }) =>
         Object.fromEntries(
           [own, ...top].map(({ token, text, logprob }) => [token, { logprob, rank: null, decoded_token: text }]),
@@ -93,13 +93,13 @@ function scoredChatReply(promptFrom: number): ReplyFormat {
 
 /** What is known of a prompt before its reply. */
 interface Echo {
-  /** Absent where it is not echoed. */
+  /** Absent if the prompt is not echoed. */
   readonly text?: string;
-  /** Texts of its tokens that are not scored; the others follow them. */
+  /** Texts of its leading tokens, which are not scored; the scored ones follow. */
   readonly unscored: readonly string[];
 }
 
-/** OpenAI's older format. `scored` says whether logprobs are told. */
+/** OpenAI's older format. `scored` says whether logprobs are reported. */
 function completionReply({ text: echo, unscored }: Echo, scored: boolean): ReplyFormat {
   return {
     idPrefix: 'cmpl-',
@@ -114,7 +114,7 @@ function completionReply({ text: echo, unscored }: Echo, scored: boolean): Reply
         logprobs,
         finish_reason: finishReason,
       });
-      /** The prompt comes first, its scores with it where there are any. */
+      /** The prompt comes first, with its scores if there are any. */
       const echoed = (scores: readonly TokenScore[] = []) => {
         if (isEchoed || echo === undefined) return [];
         isEchoed = true;
@@ -134,11 +134,11 @@ function completionReply({ text: echo, unscored }: Echo, scored: boolean): Reply
   };
 }
 
-/** What two entries say together: texts and lists one behind the other, and where one is null, the other. */
+/** Joins two entries: texts and lists are concatenated; if one is null, the other is taken. */
 function joined(first: unknown, second: unknown): unknown {
   if (first === null || first === undefined) return second;
   if (typeof first === 'string' && typeof second === 'string') return first + second;
-  // Both are of this reply alone; copied each time, those of a long one would take minutes.
+  // Both lists belong to this reply only, so the first may grow in place; copying each time would take minutes for a long reply.
   if (Array.isArray(first) && Array.isArray(second)) {
     first.push(...second);
     return first;
@@ -168,7 +168,7 @@ function textLogprobs(unscored: readonly string[], scores: readonly TokenScore[]
   };
 }
 
-/** Where a token begins; call once for each, in order. A part of a character counts as one. */
+/** A token's start offset; call once per token, in order. Part of a character counts as one. */
 type OffsetOf = (token: string) => number;
 
 function textOffsets(): OffsetOf {
@@ -180,10 +180,10 @@ function textOffsets(): OffsetOf {
   };
 }
 
-/** What is asked of the engine for one reply. */
+/** The engine calls for one reply, and how to write it. */
 type Asked = Awaited<ReturnType<typeof chatAsked>>;
 
-/** The choices of a prompt: their seeds count up. */
+/** The choices of a prompt, with consecutive seeds. */
 function choicesOf(prompt: EnginePrompt, options: GenerateOptions, n: number) {
   return Array.from({ length: n }, (_, choice) => ({
     prompt,
@@ -197,7 +197,7 @@ export async function chatAsked(engine: Engine, body: unknown, defaults: ServerD
   const { messages, options, promptLogprobs: top, stream, includeUsage } = asked;
   const reply = { stream, includeUsage, tools: asked.tools, format: CHAT_REPLY };
   if (top === undefined) return { ...reply, calls: choicesOf({ messages, tools: asked.tools }, options, asked.n) };
-  // Scores the last message, from where its prompt leaves that of the messages before it.
+  // Scores the last message: from where its prompt departs from the prompt of the messages before it.
   const rendered = (shown: typeof messages) =>
     engine.tokenize({ messages: shown, tools: asked.tools }, { ...options, addGenerationPrompt: false });
   const tokens = await rendered(messages);
@@ -232,7 +232,7 @@ export async function completionAsked(engine: Engine, body: unknown, defaults: S
 const PING_MS = 15_000;
 
 /**
- * Takes a reply through the engine to the client, and gives back the usage of each choice. Rejects where nothing was written yet.
+ * Generates a reply and writes it to the client; returns the usage of each choice. Rejects only if nothing was written yet.
  * @param signal aborts when the client is gone, or when the server will not wait for the reply any longer
  */
 export async function reply(
@@ -248,12 +248,12 @@ export async function reply(
     id: `${format.idPrefix}${randomUUID()}`,
     created: Math.floor(Date.now() / 1_000),
     model: name,
-    // Changes whenever something changes that replies depend on.
+    // Changes whenever anything that replies depend on changes.
     system_fingerprint: `fp_${createHash('sha256').update(JSON.stringify(facts)).digest('hex').slice(0, 12)}`,
   };
-  // Given or drawn, so that the reply can be asked for again; further choices count up from it.
+  // The given or drawn seed, to make the reply reproducible; further choices count up from it.
   if (calls[0] !== undefined) response.setHeader('x-seed', calls[0].options.seed);
-  // Where one choice fails, the others end too.
+  // If one choice fails, the others end.
   const failing = new AbortController();
   const either = AbortSignal.any([signal, failing.signal]);
   const choices = calls.map(({ prompt, options }) => {
@@ -283,7 +283,7 @@ export async function reply(
   }
 }
 
-/** Key by key. */
+/** Adds usages key by key. */
 export function sumOf(usages: readonly Usage[]): Usage {
   const sum = (key: keyof Usage) => usages.reduce((total, usage) => total + usage[key], 0);
   return {
@@ -294,7 +294,7 @@ export function sumOf(usages: readonly Usage[]): Usage {
   };
 }
 
-/** The usage of all choices: a prompt counts once, as OpenAI has it, with what the first choice found in the cache. */
+/** The usage of all choices: the prompt counts once, as with OpenAI, with the first choice's cached tokens. */
 function usageBody(usages: readonly Usage[]): unknown {
   const { promptTokens = 0, cachedTokens = 0 } = usages[0] ?? {};
   const all = sumOf(usages);
@@ -307,7 +307,7 @@ function usageBody(usages: readonly Usage[]): unknown {
   };
 }
 
-/** Writes the reply as events, choices side by side. A failure behind the first event becomes an error event, worded by `errorOf`. */
+/** Writes the reply as events, with the choices interleaved. A failure after the first event becomes an error event, worded by `errorOf`. */
 export async function replyInEvents(
   response: ServerResponse,
   {
@@ -316,7 +316,7 @@ export async function replyInEvents(
     choices,
   }: {
     readonly format: ReplyFormat;
-    /** What stands in a reply and in each of its chunks. */
+    /** Keys that a reply and each of its chunks share. */
     readonly head: object;
     readonly choices: readonly AsyncIterable<ReplyEvent>[];
   },
@@ -327,7 +327,7 @@ export async function replyInEvents(
   },
 ): Promise<Usage[]> {
   const sendText = (data: string) => writeEvent(response, `data: ${data}\n\n`);
-  // What every chunk begins with is made once.
+  // The common start of all chunks is serialised once.
   const opening = JSON.stringify({ ...head, object: format.chunkObject }).slice(0, -1);
   const send = (written: readonly unknown[], usage: unknown = null): void => {
     const last = settings.includeUsage ? `,"usage":${JSON.stringify(usage)}` : '';
@@ -336,7 +336,7 @@ export async function replyInEvents(
   const sendEach = (written: readonly unknown[]) => {
     for (const choice of written) send([choice]);
   };
-  // Also before the first token: a prompt that waits or is read for minutes outlasts the patience of many clients.
+  // Pings also run before the first token: a prompt can wait or be evaluated for minutes, longer than many clients' timeouts.
   const pings = setInterval(() => writeEvent(response, ': ping\n\n'), settings.pingIntervalMs);
   const write = async (events: AsyncIterable<ReplyEvent>, index: number): Promise<Usage> => {
     const writer = format.writer(index);
@@ -352,7 +352,7 @@ export async function replyInEvents(
     return usages;
   } catch (error) {
     if (!response.headersSent) throw error;
-    // An error event, and nothing that would look like an end.
+    // Sends an error event, and nothing that looks like a regular end.
     sendText(JSON.stringify(settings.errorOf(error).body));
     response.end();
     return [];
@@ -371,10 +371,10 @@ async function readEvents(events: AsyncIterable<ReplyEvent>, take: (piece: Piece
   return end;
 }
 
-/** Unread text above which the client is taken for gone. Waiting for it would hold up the whole batch. */
+/** With more unread text than this, the client counts as gone. Waiting for it would hold up the whole batch. */
 const MOST_UNREAD_BYTES = 16 * 2 ** 20;
 
-/** Writes to a stream of events; the head of the response goes with the first of them. */
+/** Writes to an event stream; the first event also sends the response's head. */
 function writeEvent(response: ServerResponse, text: string): void {
   if (response.destroyed) return;
   if (!response.headersSent) {
@@ -388,40 +388,40 @@ function writeEvent(response: ServerResponse, text: string): void {
   if (response.writableLength > MOST_UNREAD_BYTES) response.destroy();
 }
 
-// Calls of functions in a reply: what the model writes between <tool_call> and </tool_call>, taken out of the text and read.
+// Function calls in a reply: extracted and parsed from the text between <tool_call> and </tool_call>.
 
 type EngineEnd = Extract<GenerateEvent, { type: 'end' }>;
 
 interface ToolCall {
   readonly type: 'tool-call';
-  /** Among the calls of its reply. */
+  /** Position among the calls of its reply. */
   readonly index: number;
   readonly id: string;
   readonly name: string;
-  /** A JSON object as text, as OpenAI's API has it. */
+  /** A JSON object as text, as in OpenAI's API. */
   readonly arguments: string;
 }
 
 type ReplyEnd = Omit<EngineEnd, 'finishReason'> & { readonly finishReason: 'stop' | 'length' | 'tool_calls' };
-/** What an engine says of a reply, with calls read out of its text. */
+/** An engine's events, with the calls parsed out of the text. */
 export type ReplyEvent = Exclude<GenerateEvent, EngineEnd> | ToolCall | ReplyEnd;
 
 const OPEN = '<tool_call>';
 
-/** Text that cannot be read as a call stays text: nothing that the model said is lost. */
+/** Text that does not parse as a call stays text, so nothing the model wrote is lost. */
 async function* readToolCalls(
   events: AsyncIterable<GenerateEvent>,
   tools: readonly Tool[],
 ): AsyncGenerator<ReplyEvent, void, void> {
   let held = '';
   let calls = 0;
-  /** The first so many letters of what is held, as text. Templates put white space around calls. */
+  /** Emits the first `length` characters of the held text. White space around calls is dropped, since templates put it there. */
   function* say(length: number): Generator<ReplyEvent, void, void> {
     const said = held.slice(0, length);
     held = held.slice(length);
     if (said !== '' && (calls === 0 || said.trim() !== '')) yield { type: 'text', channel: 'content', text: said };
   }
-  /** What is known of the held text; at the end of the reply all of it is. */
+  /** Emits what is settled of the held text; at the end of the reply, all of it. */
   function* settle(isEnd: boolean): Generator<ReplyEvent, void, void> {
     for (let open = held.indexOf(OPEN); open >= 0; open = held.indexOf(OPEN)) {
       const found = held.indexOf(CLOSE_CALL, open);
@@ -450,7 +450,7 @@ async function* readToolCalls(
   }
 }
 
-/** A call in either notation of Qwen's models: JSON, or a function and its parameters in tags. */
+/** Parses a call in either notation of Qwen's models: JSON, or a function and its parameters in tags. */
 function readCall(body: string, tools: readonly Tool[]): Pick<ToolCall, 'name' | 'arguments'> | undefined {
   const call = parseJson(body);
   if (isObject(call) && typeof call.name === 'string') {
@@ -465,7 +465,7 @@ function readCall(body: string, tools: readonly Tool[]): Pick<ToolCall, 'name' |
   const tags = inner.matchAll(/<parameter=([^>\n]+)>\n?([\s\S]*?)\n?<\/parameter>/g);
   const values = Array.from(tags, ([, parameter = '', text = '']) => {
     const schema = Object.hasOwn(properties, parameter) ? properties[parameter] : undefined;
-    // Parameters are written as they are; only the function's schema tells the text "5" from the number.
+    // Parameters are written verbatim; only the function's schema tells the text "5" from the number.
     const types = isObject(schema) ? [schema.type ?? 'string'].flat() : ['string'];
     return [parameter, types.includes('string') ? text : (parseJson(text) ?? text)];
   });

@@ -1,4 +1,4 @@
-// `awb serve` over HTTP: what each path does, how many requests are taken, and their counts as Prometheus reads them.
+// `awb serve` over HTTP: the routes, how many requests are admitted, and metrics for Prometheus.
 
 import { randomInt } from 'node:crypto';
 import { groupBy } from '../../core/groups.js';
@@ -21,40 +21,40 @@ import {
 
 export interface ServerOptions extends Pick<Site, 'host' | 'port' | 'requestTimeoutMs'> {
   readonly apiKey?: string | undefined;
-  /** Names that stand for the served model beside its own. */
+  /** Further names of the served model. */
   readonly aliases?: readonly string[];
-  /** Requests that may wait for a slot, beside those that have one. */
+  /** Requests that may wait for a slot, in addition to those that have one. */
   readonly queueLimit: number;
-  /** Silence on a stream after which a comment is sent, so that neither clients nor proxies take it for dead. Default 15 s. */
+  /** Silence on a stream after which a comment is sent, so that clients and proxies do not give it up. Default 15 s. */
   readonly pingIntervalMs?: number;
-  /** Most tokens of thinking in any reply; unlimited where absent. */
+  /** Most thinking tokens in any reply; unlimited if absent. */
   readonly thinkingBudget?: number | undefined;
-  /** Told what clients are not: why the engine failed. */
+  /** Called with why the engine failed, which clients do not see. */
   readonly onError?: (error: unknown) => void;
-  /** Told of every request that has ended; never what was asked or answered. */
+  /** Called for every request that has ended; never with its contents. */
   readonly onRequest?: ((record: RequestRecord) => void) | undefined;
 }
 
 export type RunningServer = Awaited<ReturnType<typeof startServer>>;
 
-/** The key of `/v1/models` under which what scores depend on stands. */
+/** The key in `/v1/models` for the facts that scores depend on. */
 const FACTS_KEY = 'agentworldbench';
 /** Seconds. */
 const RETRY_AFTER = { 'retry-after': '5' };
 
 /**
- * Starts to listen. While `engine` is a promise the server answers 503 and `/health` says so; what it rejects with is the caller's.
- * Throws a UserError where the port is taken (69) or the address cannot be used or is open to others without a key (2).
+ * Starts listening. While `engine` is a pending promise, the server answers 503 and `/health` says so; the caller handles its rejection.
+ * Throws a UserError if the port is taken (69), or if the address cannot be used or is open to others without a key (2).
  */
 export async function startServer(engine: Engine | Promise<Engine>, options: ServerOptions) {
   const { apiKey = '', aliases = [], queueLimit, thinkingBudget = Number.POSITIVE_INFINITY, onError } = options;
   const metrics = openMetrics();
   const createdS = Math.floor(Date.now() / 1_000);
-  /** Set when no more requests for replies are taken. */
+  /** Whether requests for replies are refused. */
   let isDraining = false;
-  /** Undefined while it is loading, and where that failed. */
+  /** Undefined while loading, and if loading failed. */
   let loaded: Engine | undefined;
-  /** Places taken and not yet given back: a slot, or a wait for one. */
+  /** Places in use: a slot, or a wait for one. */
   let admitted = 0;
   Promise.resolve(engine).then(
     (opened) => {
@@ -67,7 +67,7 @@ export async function startServer(engine: Engine | Promise<Engine>, options: Ser
     const busy = loaded?.busy ?? 0;
     return { slots, contextSize, busy, waiting: Math.max(0, admitted - busy) };
   };
-  /** The engine with the names of its model. Throws an ApiError (503) while it is loading. */
+  /** The engine and the names of its model. Throws an ApiError (503) while loading. */
   const ready = () => {
     if (loaded !== undefined) return { engine: loaded, models: [loaded.facts.name, ...aliases] };
     throw new ApiError(503, 'the model is still being loaded', 'model_loading', null, RETRY_AFTER);
@@ -75,8 +75,8 @@ export async function startServer(engine: Engine | Promise<Engine>, options: Ser
   const bodyOf = ({ request }: Visit) => readJson(request, bodyLimitBytes(gauges().contextSize));
 
   /**
-   * A reply, each choice of which takes a slot or a place in the queue. Throws an ApiError: 503 while loading or draining, 429 when the
-   * queue is full, and what reading the request throws.
+   * Serves a reply; each choice takes a slot or a place in the queue. Throws an ApiError: 503 while loading or draining, 429 when the
+   * queue is full, and those of reading the request.
    */
   const replying = (read: typeof chatAsked) => async (visit: Visit) => {
     const { engine, models } = ready();
@@ -86,10 +86,10 @@ export async function startServer(engine: Engine | Promise<Engine>, options: Ser
     const places = engine.facts.slots + queueLimit;
     if (isDraining) throw shuttingDown();
     if (wanted > places) {
-      throw invalid(`${wanted} choices are more than the ${places} places of this server, those to wait included`, 'n');
+      throw invalid(`${wanted} choices are more than this server's ${places} places, including those to wait`, 'n');
     }
     if (admitted + wanted > places) {
-      const message = `${admitted} of ${places} places are taken by requests that are served or wait; try again later`;
+      const message = `${admitted} of ${places} places are taken by running or waiting requests; try again later`;
       throw new ApiError(429, message, 'queue_full', null, RETRY_AFTER);
     }
     admitted += wanted;
@@ -142,7 +142,7 @@ export async function startServer(engine: Engine | Promise<Engine>, options: Ser
   return {
     /** Without a path: chat completions are at `/v1/chat/completions` below it. */
     url: site.url,
-    /** As of a site; the engine stays open. */
+    /** Closes the site (see `openSite`); the engine stays open. */
     close(drainMs: number): Promise<void> {
       isDraining = true;
       return site.close(drainMs);
@@ -150,7 +150,7 @@ export async function startServer(engine: Engine | Promise<Engine>, options: Ser
   };
 }
 
-/** Of a family of samples, by its name. */
+/** A metric's type, by its name. */
 function metricTypeOf(name: string): string {
   if (name.endsWith('_total')) return 'counter';
   return name.endsWith('_seconds') ? 'summary' : 'gauge';
@@ -168,14 +168,14 @@ function openMetrics() {
   };
   addTokens({ promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 });
   return {
-    /** `path` has few values, since each makes its own series; it goes into the text as it is. */
+    /** `path` must have few values, since each makes its own series; it is written unescaped. */
     count(path: string, { status, durationMs, usage }: RequestRecord): void {
       add(`requests_total{path="${path}",status="${status}"}`, 1);
       add(`request_duration_seconds_sum{path="${path}"}`, durationMs / 1_000);
       add(`request_duration_seconds_count{path="${path}"}`, 1);
       if (usage !== undefined) addTokens(usage);
     },
-    /** The text of the format, version 0.0.4, with the gauges as they are now. */
+    /** The metrics in text format 0.0.4, with the gauges' current values. */
     text(gauges: Readonly<Record<string, number>>): string {
       const families = groupBy([...values, ...Object.entries(gauges)], ([sample]) =>
         sample.replace(/(?:_sum|_count)?(?:\{.*)?$/, ''),

@@ -1,5 +1,5 @@
-// HTTP as the servers of this program speak it: what clients are told when a request cannot be served, bodies in and JSON out, who may ask, and a
-// request's way from the port to its route and back.
+// HTTP for this program's servers: error answers, bodies in and JSON out, access control, and a request's way from the port to its route
+// and back.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
@@ -30,12 +30,12 @@ function typeOf(status: number): string {
   return status < 500 ? 'invalid_request_error' : 'server_error';
 }
 
-/** A value that the request may not have; `param` says where it stands, null for the body itself. */
+/** An invalid value in the request; `param` is its place, null for the body itself. */
 export function invalid(message: string, param: string | null, code = 'invalid_value'): ApiError {
   return new ApiError(400, message, code, param);
 }
 
-/** For a name under which nothing is served. */
+/** For a model name that is not served. */
 export function unknownModel(model: string, served: readonly string[]): ApiError {
   const names = served.map((name) => `'${name}'`).join(', ');
   return new ApiError(404, `the model '${model}' does not exist; this server has ${names}`, 'model_not_found', 'model');
@@ -45,43 +45,43 @@ export function shuttingDown(): ApiError {
   return new ApiError(503, 'the server is shutting down', 'shutting_down', null, { connection: 'close' });
 }
 
-/** Of any error that ends its request. `signal` is the visit's; `onError` is told of what clients are not. */
+/** What the client sees of an error that ends its request. `signal` is the visit's; `onError` gets the errors that clients do not see. */
 export function toldOf(error: unknown, signal: AbortSignal, onError?: (error: unknown) => void): ApiError {
   if (error instanceof ApiError) return error;
   if (signal.aborted) return shuttingDown();
   onError?.(error);
-  return new ApiError(500, "the engine failed; the server's own messages say why", 'engine_failed');
+  return new ApiError(500, "the engine failed; see the server's own messages", 'engine_failed');
 }
 
-/** For a prompt of so many tokens, which are more than a slot holds. */
+/** For a prompt with more tokens than a slot can hold. */
 export function contextOverflow(tokens: number | string, contextSize: number): ApiError {
   const message = `the prompt contains ${tokens} tokens, but the model's maximum context length is ${contextSize} tokens; shorten it, or serve with a larger --context`;
   return new ApiError(400, message, 'context_length_exceeded', 'messages');
 }
 
-// The bodies of requests in, JSON answers out.
+// Request bodies in, JSON answers out.
 
-/** Room for what stands around a prompt. */
+/** Room for everything around a prompt. */
 const LEAST_LIMIT_BYTES = 2 ** 20;
-/** Tokens are seldom longer, even as escaped JSON: the limit keeps out what cannot fit, and the tokenizer counts the rest. */
+/** Tokens are rarely longer, even as escaped JSON: the limit rejects what cannot fit, and the tokenizer counts the rest. */
 const BYTES_PER_TOKEN = 64;
 const DEEPEST = 256;
 
-/** Most bytes of a body that a model with this context (in tokens) can have a use for. */
+/** Largest body, in bytes, that a model with this context (in tokens) can use. */
 export function bodyLimitBytes(contextSize: number): number {
   return LEAST_LIMIT_BYTES + BYTES_PER_TOKEN * contextSize;
 }
 
 /**
- * The body as parsed. Throws an ApiError: 415 for what is not plain JSON, 413 above the limit (`limit` says what the bytes are), 400 for
- * what cannot be parsed.
+ * The parsed body. Throws an ApiError: 415 if it is not plain JSON, 413 above the limit (`limit` completes the message), 400 if it cannot
+ * be parsed.
  */
 export async function readJson(
   request: IncomingMessage,
   limitBytes: number,
   limit = "that a prompt for this model's context can take",
 ): Promise<unknown> {
-  // A page of another origin may send plain text unasked; JSON makes its browser ask first, and nothing here says yes.
+  // A page of another origin may send plain text without asking; JSON makes its browser ask first, and this server never agrees.
   if (!/^application\/json\s*(?:;|$)/i.test(request.headers['content-type'] ?? '')) {
     throw new ApiError(415, "the body must be JSON, with 'Content-Type: application/json'", 'unsupported_media_type');
   }
@@ -89,7 +89,7 @@ export async function readJson(
   const body: AsyncIterable<Buffer> = request;
   const chunks: Buffer[] = [];
   let bytes = 0;
-  // Above the limit all of it is read and thrown away, since a client that is still sending would not see the answer.
+  // Above the limit the rest is read and discarded, since a client that is still sending would not see the answer.
   for await (const chunk of body) {
     bytes += chunk.length;
     if (bytes > limitBytes) chunks.length = 0;
@@ -106,7 +106,7 @@ export async function readJson(
   return value;
 }
 
-/** Functions that read a value call themselves for each level, and must not run out of stack; this one calls none. */
+/** Readers of a value recurse per level and must not run out of stack; this check does not recurse. */
 export function requireShallow(value: unknown): void {
   let values: readonly unknown[] = [value];
   for (let depth = 0; values.length > 0; depth++) {
@@ -115,7 +115,7 @@ export function requireShallow(value: unknown): void {
   }
 }
 
-/** Writes the whole answer, JSON unless it is text of a type that the headers name, if the client is still there. */
+/** Writes a complete answer if the client is still there: JSON, or text of the type in the headers. */
 export function answer(
   response: ServerResponse,
   status: number,
@@ -133,32 +133,32 @@ export function answer(
   response.end(text);
 }
 
-// The port of a server: how it is opened, how long clients may take, what never becomes a request, and who may ask.
+// A server's port: opening it, timeouts for clients, input that never becomes a request, and access control.
 
-/** Before listening: throws a UserError for a key that no header can carry, and for an address that others reach without one. */
+/** Before listening: throws a UserError for a key that no header can carry, and for an address that others can reach without a key. */
 function requireKeyOffLoopback(host: string, apiKey: string, flag: string): void {
   if (!/^[\x21-\x7e]*$/.test(apiKey))
-    throw new UserError(`${flag} may hold only printable ASCII characters, without spaces`);
+    throw new UserError(`${flag} may contain only printable ASCII characters, without spaces`);
   if (apiKey !== '' || isLoopback(host)) return;
   throw new UserError(
     `refusing to listen on ${host === '' ? 'every address' : host}, where others can reach it, without a key; give one with ${flag}, or listen on 127.0.0.1`,
   );
 }
 
-/** Throws an ApiError: 403 for a request without a key that names no loopback address, 401 where the key is needed and not there. */
+/** Throws an ApiError: 403 if no key is set and the Host header is not a loopback address, 401 if a needed key is missing or wrong. */
 export function letIn(request: Pick<IncomingMessage, 'headers'>, apiKey: string, needsKey: boolean): void {
   const { host = '', authorization = '' } = request.headers;
   if (apiKey === '') {
-    // A web page can have a browser call its own name, which leads to 127.0.0.1; the Host header shows that name (DNS rebinding).
+    // A web page can point its own name at 127.0.0.1 and have the browser call it; the Host header shows that name (DNS rebinding).
     if (isLoopback(/^(\[[^\]]+\]|[^:]*)(?::\d+)?$/.exec(host)?.[1] ?? '')) return;
-    const message = 'without an API key this server answers to localhost and loopback addresses alone';
+    const message = 'without an API key this server only answers to localhost and loopback addresses';
     throw new ApiError(403, message, 'foreign_host');
   }
   if (!needsKey) return;
   // Some clients send a key only as the password of their URL (`ws://awb:KEY@host:port`), which arrives as Basic.
   const basic = Buffer.from(/^Basic +(.+)$/i.exec(authorization)?.[1] ?? '', 'base64').toString();
   const given = /^Bearer +(.+)$/i.exec(authorization)?.[1] ?? /^[^:]*:([\s\S]*)$/.exec(basic)?.[1] ?? '';
-  // Hashes are of one length, and comparing them tells nothing of where the keys differ.
+  // Hashes have equal lengths, and comparing them does not reveal where the keys differ.
   const hash = (text: string) => createHash('sha256').update(text).digest();
   if (timingSafeEqual(hash(given), hash(apiKey))) return;
   const message = given === '' ? "an API key is needed, as 'Authorization: Bearer …'" : 'incorrect API key';
@@ -172,7 +172,7 @@ function isLoopback(name: string): boolean {
   );
 }
 
-/** Tokens; the cached ones are among those of the prompt, the reasoning ones among those of the completion. */
+/** Tokens; prompt tokens include the cached ones, completion tokens the reasoning ones. */
 export interface Usage {
   readonly promptTokens: number;
   readonly cachedTokens: number;
@@ -185,14 +185,14 @@ export interface RequestRecord {
   readonly method: string;
   /** Without its query. */
   readonly path: string;
-  /** 499 where the client left before it was answered. */
+  /** 499 if the client left before it was answered. */
   readonly status: number;
   readonly durationMs: number;
-  /** Of all choices together; absent where nothing was generated. */
+  /** Of all choices together; absent if nothing was generated. */
   readonly usage?: Usage | undefined;
 }
 
-/** A request on its way. */
+/** A request in progress. */
 export interface Visit {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -204,7 +204,7 @@ export interface Visit {
   usage?: Usage;
 }
 
-/** By `METHOD /path`: what serves a request, and gives the JSON of its answer where it has not answered. */
+/** Handlers by `METHOD /path`; each returns the JSON of its answer, or answers itself. */
 export type Routes = Readonly<Record<string, (visit: Visit) => unknown>>;
 
 export interface Site {
@@ -212,35 +212,35 @@ export interface Site {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
-  /** Empty where none is asked for; `/health` never asks. */
+  /** Empty if no key is required; `/health` never requires one. */
   readonly apiKey: string;
-  /** What messages about them name. */
+  /** The flags that messages name. */
   readonly flags: { readonly address: string; readonly port: string; readonly key: string };
-  /** For a request to arrive, head and body, and for a client to take the rest of a reply that has ended. */
+  /** Time for a request to arrive, head and body, and for a client to read the rest of a reply that has ended. */
   readonly requestTimeoutMs: number;
   readonly routes: Routes;
-  /** @throws ApiError for a request that `letIn` lets in, and that may not ask all the same */
+  /** @throws ApiError for a request that `letIn` accepts, but that has no access */
   requireAccess?(request: IncomingMessage): void;
-  /** What a client is told of any error, and the body that says so. */
+  /** The error that a client sees, and the body for it. */
   toldOf(error: unknown, signal: AbortSignal): ApiError;
   bodyOf(error: ApiError): unknown;
-  /** Told of faults of the server itself. */
+  /** Called with the server's own errors. */
   readonly onError?: ((error: unknown) => void) | undefined;
-  /** Told of every request that has ended, with the path of its route. */
+  /** Called for every request that has ended, with the path of its route. */
   readonly onRequest?: ((record: RequestRecord, route: string | undefined) => void) | undefined;
 }
 
-/** Longest head of a request that does not arrive at once, and longest idle connection: longer than clients keep one for reuse. */
+/** Time for a request's head to arrive, and for an idle connection: longer than clients keep one for reuse. */
 const HEAD_MS = 60_000;
 const KEEP_ALIVE_MS = 75_000;
-/** How long aborted requests may take to tell their clients. */
+/** Time for aborted requests to answer their clients. */
 const GRACE_MS = 1_000;
-/** The status that logs use for a client that left before it was answered. */
+/** The conventional status in logs for a client that left before it was answered. */
 const CLIENT_LEFT = 499;
 
 /**
- * Listens, and serves each request to its end: let in, handed to its route, answered, told of, and waited for at the end.
- * @throws UserError where the port is taken (69), or the address cannot be used or is open to others without a key (2)
+ * Listens, and serves each request: checks access, calls the route, answers and reports it; closing waits for requests in progress.
+ * @throws UserError if the port is taken (69), or if the address cannot be used or is open to others without a key (2)
  */
 export async function openSite(site: Site) {
   requireKeyOffLoopback(site.host, site.apiKey, site.flags.key);
@@ -277,8 +277,8 @@ export async function openSite(site: Site) {
     url,
     server,
     /**
-     * Takes no more connections, lets requests under way end for `drainMs`, then aborts them; resolves when every connection is closed.
-     * A further call with less time shortens the wait.
+     * Accepts no more connections, gives requests in progress `drainMs` to end, then aborts them; resolves when every connection is closed.
+     * Another call with less time shortens the wait.
      */
     close(drainMs: number): Promise<void> {
       isClosing = true;
@@ -297,7 +297,7 @@ export async function openSite(site: Site) {
   };
 }
 
-/** The path that a request names, without its query. A target may be a whole URL (RFC 9112, 3.2.2). */
+/** A request's path, without its query. The target may be a full URL (RFC 9112, 3.2.2). */
 function pathOf({ url = '' }: IncomingMessage): string {
   return url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/[?#].*$/s, '');
 }
@@ -311,7 +311,7 @@ async function serveVisit(site: Site, visit: Visit): Promise<void> {
     const [served = '', where] = route.split(' ');
     return where === path ? served : [];
   });
-  // Writing to a client that is gone is no event worth more than its closing.
+  // An error when writing to a client that is gone adds nothing to its `close` event.
   response.on('error', () => {});
   try {
     letIn(request, site.apiKey, path !== '/health');
@@ -326,12 +326,12 @@ async function serveVisit(site: Site, visit: Visit): Promise<void> {
     if (body !== undefined) answer(response, 200, body);
   } catch (error) {
     const told = site.toldOf(error, signal);
-    // In the middle of another answer the connection is cut.
+    // If another answer has begun, cut the connection.
     if (response.headersSent) response.destroy();
     else answer(response, told.status, site.bodyOf(told), told.headers);
   }
   if (!response.writableFinished && !response.destroyed) {
-    // One that does not take the rest of its answer is cut off.
+    // A client that does not read the rest of its answer is cut off.
     if (response.writableEnded) {
       response.setTimeout(Math.min(site.requestTimeoutMs, LONGEST_TIMER_MS), () => response.destroy());
     }
@@ -367,13 +367,13 @@ async function listen(server: ReturnType<typeof createServer>, { host, port, fla
   return `http://${isIPv6(reachable) ? `[${reachable}]` : reachable}:${taken ?? port}`;
 }
 
-/** What is not HTTP, or did not arrive in time, never becomes a request. By Node's code. */
+/** Input that is not HTTP or did not arrive in time never becomes a request. By Node's error code. */
 const BROKEN: Readonly<Record<string, readonly [status: number, message: string, code: string]>> = {
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'the request did not arrive in time', 'request_timeout'],
   HPE_HEADER_OVERFLOW: [431, "the request's head is too large", 'head_too_large'],
 };
 
-/** Answers where there is no response to write to: for what is no request, and for one to speak otherwise. */
+/** Answers on a socket without a response object: after input that is not a request, or a refused upgrade. */
 export function refuseRaw(socket: Duplex, { bodyOf }: Pick<Site, 'bodyOf'>, error: ApiError): void {
   const { status, headers } = error;
   const body = JSON.stringify(bodyOf(error));

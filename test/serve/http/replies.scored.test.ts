@@ -41,7 +41,7 @@ describe('prompt_logprobs of a chat', () => {
   test.each([
     ['the reply is still open', { add_generation_prompt: true }, 'add_generation_prompt'],
     ['the last message is no reply', { messages: MESSAGES.slice(0, 1) }, 'assistant'],
-    ['nothing stands before it', { messages: MESSAGES.slice(1) }, 'behind others'],
+    ['nothing stands before it', { messages: MESSAGES.slice(1) }, 'after others'],
     ['it is to be streamed', { stream: true }, 'stream'],
     ['several choices are wanted', { n: 2 }, "'n'"],
   ])('are refused where %s', async (_what, changed, said) => {
