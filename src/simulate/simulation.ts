@@ -1,5 +1,5 @@
-// A simulation: a world model that is asked live, where its worlds start (an empty world of a domain, or the place of a row of the data), and what
-// it may spend. All ways to act in a world use it.
+// A simulation: a world model that is asked live, the start of its worlds (an empty world of a domain, or a row of the data), and its
+// budget. All ways to act in a world use it.
 
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -23,28 +23,28 @@ import type { Pricing } from '../run/run.js';
 import { namesTarget, openPricing, openTarget, requirePriced, type Target } from '../run/target.js';
 import type { SimulationSettings } from './options.js';
 
-/** What is done in a world. */
+/** An action in a world. */
 interface Step {
   readonly world: World;
   readonly action: string;
-  /** Said to the world model alone: what is to happen in this turn. */
+  /** Only for the world model: what should happen in this turn. */
   readonly instruction?: string | undefined;
-  /** Sets apart what is asked several times under one seed; 0 where it is absent. */
+  /** Distinguishes repeated requests under one seed; default 0. */
   readonly seedOffset?: number;
-  /** In place of --seed. */
+  /** Replaces --seed. */
   readonly seed?: number | undefined;
 }
 
-/** What came of an action. In all cases but `ok` nothing has happened in the world; `empty`: the reply holds no observation. */
+/** The outcome of an action. Unless it is `ok`, nothing has happened in the world; `empty`: the reply has no observation. */
 export type StepOutcome = Awaited<ReturnType<Simulation['step']>>;
 
 export type Simulation = Awaited<ReturnType<typeof openSimulation>>;
 
 /**
  * Opens the world model. Nothing is asked yet.
- * @param onNotice is told what its endpoints are up to
- * @param budget is shared with other models that are paid from it
- * @throws UserError where the model or its server cannot be opened, and for a budget in dollars without a price
+ * @param onNotice called with events of its endpoints
+ * @param budget shared with other models that are paid from it
+ * @throws UserError if the model or its server cannot be opened, and for a budget in dollars without a price
  */
 export async function openSimulation(
   settings: SimulationSettings,
@@ -67,17 +67,17 @@ export async function openSimulation(
     closers.push(() => asked.close());
     const starts = openStarts(settings, io);
     closers.push(() => starts.close());
-    /** What the request measured that a world came from. Worlds never change, so one that is gone back to is known still. */
+    /** Measured size of the request that led to a world. Worlds are immutable, so going back to one keeps its measurement. */
     const measured = new WeakMap<World, Measured>();
     return {
-      /** The name that the model is asked by. */
+      /** The model's name in requests. */
       model: target.model,
       hosts: target.hosts,
-      /** What a run's identity holds of the model. */
+      /** The model's part of a run's identity. */
       identity: target.identity,
       asked,
       world: starts.world,
-      /** Never rejects. Any number of steps may be under way, each of a world of its own. */
+      /** Never rejects. Any number of steps may run at once, each in its own world. */
       async step(step: Step, hooks: PaidHooks) {
         const { world, action, instruction, seedOffset = 0, seed } = step;
         const question = requestOf(world, action, instruction);
@@ -93,7 +93,7 @@ export async function openSimulation(
         const { observation = '' } = next.turns.at(-1) ?? {};
         return { status: 'ok' as const, world: next, observation, truncated, reply: outcome };
       },
-      /** What an action would take of the context; undefined where nobody knows its size. */
+      /** The context that an action would use; undefined if the context's size is unknown. */
       roomFor: ({ world, action, instruction }: Step): Room | undefined =>
         asked.roomFor(requestOf(world, action, instruction), measured.get(world)),
       budget,
@@ -102,11 +102,11 @@ export async function openSimulation(
   });
 }
 
-/** What the calls of one model or of several may cost, and have cost, together. */
+/** The limit and the spending of one or several models together. */
 export class Budget {
-  /** What a call of each of the models costs now. */
+  /** Each model's current price. */
   readonly prices: (() => Price | undefined)[] = [];
-  /** Dollars are known where the price of every model is. */
+  /** Dollars are known if the price of every model is. */
   readonly ledger = new Ledger(() => {
     const prices = this.prices.map((price) => price());
     return prices.includes(undefined) ? undefined : prices[0];
@@ -117,7 +117,7 @@ export class Budget {
     this.reserve = new Reserve(this.ledger, settings);
   }
 
-  /** Why nothing more may be asked; undefined while something is left. */
+  /** Why nothing more may be asked; undefined while budget is left. */
   get reached(): string | undefined {
     return reachedIn(this.ledger, this.settings);
   }
@@ -128,16 +128,16 @@ export class Budget {
 }
 
 interface PaidHooks extends LiveHooks {
-  /** Whether nothing more is to be asked; a call then waits no longer for the budget. */
+  /** Whether to stop asking; a call then stops waiting for the budget. */
   readonly isOff?: () => boolean;
 }
 
-/** Of a long dialogue's context a reply uses what is left, and no failure of one world is that of another. */
+/** In a long dialogue a reply may use what is left of the context, and a failure in one world does not affect the others. */
 export const LIVE = { fitMaxTokens: true, keepGoing: true };
 
 /**
- * Opens a model to be asked live, each call at the model's own price and within a budget.
- * @throws UserError (2) for a budget in dollars without a price, and what opening endpoints throws
+ * Opens a model for live requests, each at the model's own price and within a budget.
+ * @throws UserError (2) for a budget in dollars without a price, and the errors of opening endpoints
  */
 export async function openPaid(
   target: Target,
@@ -152,11 +152,11 @@ export async function openPaid(
   return new PaidModel(live, pricing, settings.maxTokens, budget);
 }
 
-/** A model that is asked live, each call at the model's own price and within a budget. */
+/** A model for live requests, each at the model's own price and within a budget. */
 export class PaidModel {
   calls = 0;
   readonly usage: Usage = {};
-  /** The models that have answered. */
+  /** Names of the models that have answered. */
   readonly served = new Set<string>();
   readonly roomFor: LiveModel['roomFor'];
   readonly close: LiveModel['close'];
@@ -174,7 +174,7 @@ export class PaidModel {
     budget.prices.push(this.#price);
   }
 
-  /** Counts a call: of this session, or by its record of an earlier one. */
+  /** Counts a call of this session, or a recorded one of an earlier session. */
   count(log: Pick<CallLog, 'attempts' | 'usage' | 'uncounted' | 'tries'>, model?: string, chars?: number): void {
     if (model !== undefined) this.served.add(model);
     addUsage(this.usage, log.usage);
@@ -183,8 +183,8 @@ export class PaidModel {
   }
 
   /**
-   * Never rejects. Waits until the budget has room beside the calls in flight.
-   * @param before the request that this one goes on from
+   * Never rejects. Waits until the budget has room for it in addition to the calls in flight.
+   * @param before measurement of the request that this one continues
    */
   async ask(request: ModelRequest, hooks: PaidHooks, before?: Measured) {
     const { budget, maxTokens } = this;
@@ -197,7 +197,7 @@ export class PaidModel {
       if (reason !== undefined) return { status: 'spent' as const, reason };
       const room = this.roomFor(request, before);
       if (room?.state === 'full') return { status: 'full' as const, room };
-      // A larger budget would be refused by some servers, and asked for again at the cost of a call.
+      // Some servers refuse a larger budget, and the retry would cost a call.
       const isLess = room !== undefined && room.replyTokens < maxTokens;
       const outcome = await this.live.ask(isLess ? { ...request, maxTokens: room.replyTokens } : request, hooks);
       const { log } = outcome;
@@ -210,17 +210,17 @@ export class PaidModel {
   }
 }
 
-// Where a simulation starts: an empty world of a domain, or the place of a row of the data.
+// The start of a simulation: an empty world of a domain, or a row of the data.
 
-/** Where a world is to start. */
+/** Where a world starts. */
 export type Start = (
   | { readonly domain: string; readonly task?: string | undefined; readonly state?: string | undefined }
   /** A key, `DOMAIN:ID:TURN`, or an id. */
   | { readonly row: string }
 ) & {
-  /** In place of the domain's or the row's own. */
+  /** Replaces the domain's or the row's own. */
   readonly systemPrompt?: string | undefined;
-  /** An agent elsewhere named it, which is told of no flag and no folder of this machine. */
+  /** Set by an external agent, whose error messages must not mention flags or folders of this machine. */
   readonly isForeign?: boolean;
 };
 
@@ -238,7 +238,7 @@ export function openStarts(settings: PromptSettings & Pick<SimulationSettings, '
     return data;
   };
   return {
-    /** @throws UserError: 2 for an unknown domain, 66 for a row or data that are not there, 65 for an ambiguous row */
+    /** @throws UserError: 2 for an unknown domain or an ambiguous row, 66 for a missing row or missing data, 65 for a row without a prompt */
     async world(start: Start): Promise<World> {
       const { systemPrompt: own, isForeign } = start;
       if ('domain' in start) {
@@ -248,7 +248,7 @@ export function openStarts(settings: PromptSettings & Pick<SimulationSettings, '
         const prompts = await fresh;
         if (prompts.refusal(domain) !== undefined) {
           const what = unknownName(`domain "${oneLine(domain, 80)}"`, domain, prompts.domains);
-          const way = '(--domain-prompts DIR adds domains by DIR/<domain>.txt)';
+          const way = '(--domain-prompts DIR adds domains with DIR/<domain>.txt)';
           throw new UserError(isForeign ? what : `--domain: ${what} ${way}`);
         }
         return freshWorld({ domain, systemPrompt: prompts.of({ domain, systemPrompt: '' }), task, state });
@@ -271,12 +271,12 @@ export function openStarts(settings: PromptSettings & Pick<SimulationSettings, '
   };
 }
 
-/** The prompts of worlds that start at rows: under `row`, a folder of prompts is meant for worlds without a row. */
+/** The prompts of worlds that start at rows. With `row`, --domain-prompts only applies to worlds without a row. */
 export function openRowPrompts({ systemPrompt, domainPrompts }: PromptSettings, io: Io): Promise<SystemPrompts> {
   return openSystemPrompts({ systemPrompt, domainPrompts: systemPrompt === 'row' ? undefined : domainPrompts }, io);
 }
 
-/** Where the flags say that a world starts; undefined where they say nothing. @throws UserError (2) where they contradict each other */
+/** The start given by the flags; undefined if there is none. @throws UserError (2) if they contradict each other */
 export async function startOfFlags(
   { domain, from, task, state }: SimulationSettings,
   io: Io,
@@ -291,7 +291,7 @@ export async function startOfFlags(
   return { domain, task, state: state === undefined ? undefined : await fileOrText(state, '--state', io) };
 }
 
-/** The text of a file, or the text itself where there is no such file. @throws UserError (66) for a file that cannot be read */
+/** The text of a file, or the text itself if there is no such file. @throws UserError (66) for a file that cannot be read */
 export async function fileOrText(named: string, what: string, { cwd }: Pick<Io, 'cwd'>): Promise<string> {
   if (named.includes('\n') || named.trim() === '') return named;
   try {
@@ -320,16 +320,16 @@ function rowNamed(name: string, { rows, find }: Dataset): RowRef {
   return row;
 }
 
-// A trajectory as a file of the benchmark, by which nothing that is there is lost.
+// Writes a trajectory as a file of the benchmark, without overwriting existing files.
 
-/** How the name of a file ends that `awb infer --data-dir` reads. */
+/** File name ending that `awb infer --data-dir` reads. */
 export const ENDING = '_test.jsonl';
 
 /**
- * Writes a row as a file of its own, whole or not at all.
+ * Writes a row as its own file, atomically.
  * @param path absolute
- * @param words its name for the user, and what to do where it cannot be written
- * @throws EEXIST where there is such a file, unless it is to be replaced; UserError (74) where it cannot be written
+ * @param words its name for the user, and what to do if it cannot be written
+ * @throws EEXIST if the file exists and may not be replaced; UserError (74) if it cannot be written
  */
 export async function writeRow(
   path: string,
@@ -337,10 +337,10 @@ export async function writeRow(
   words: { readonly name: string; readonly remedy: string },
   mayReplace: boolean,
 ): Promise<void> {
-  // Its own name is taken first, so that no file is written over.
+  // Reserve the name first, so that no file is overwritten.
   if (!mayReplace) await writeFile(path, '', { flag: 'wx' });
   await replaceFile(path, [`${JSON.stringify(row)}\n`], words).catch(async (error: unknown) => {
-    // What a full disk left would keep its name from the next try, and be data to infer.
+    // A leftover from a full disk would block the name for the next try, and would be read as data by awb infer.
     if (!mayReplace) await rm(path, { force: true });
     throw error;
   });

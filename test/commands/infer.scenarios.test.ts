@@ -34,7 +34,7 @@ describe('a suite that is listed', () => {
     const { code, stdout } = await awb(['infer', '--list-scenarios', '--scenarios', suite], { cwd: empty });
     expect(code).toBe(0);
     expect(stdout).toMatch(/^power-cut .* 1 +-/m);
-    expect(stdout.replace(/\s+/g, ' ')).toContain('Rows: those of --data-dir that it is fit for');
+    expect(stdout.replace(/\s+/g, ' ')).toContain('Rows: those of --data-dir that fit');
   });
 
   it('is one document under --json, with a start of its own told from rows', async () => {
@@ -58,13 +58,13 @@ describe('what is refused before anything is asked', () => {
   it.each([
     ['a suite that is not there, with the bundled ones', ['--scenarios', 'standart'], 66, 'a bundled one (standard)'],
     ['repeats', ['--repeats', '2'], 2, 'take more rows instead, with --scenario-rows'],
-    ['a rollout', ['--rollout'], 2, '--repeats and --rollout do not go with --scenarios'],
+    ['a rollout', ['--rollout'], 2, '--repeats and --rollout cannot be combined with --scenarios'],
     ['too few calls', ['--max-calls', '1'], 2, '--max-calls 1 is too few'],
     [
       'rows that no scenario is fit for',
       ['--domains', 'web'],
       2,
-      'no chosen row is fit for a scenario of made, which are for mcp, terminal; choose others with --domains',
+      'no scenario of made applies to a chosen row; they are for mcp, terminal; choose others with --domains',
     ],
   ])('is %s', async (_what, flags, code, message) => {
     const named = flags.includes('--scenarios') ? [] : ['--scenarios', suite];
@@ -103,14 +103,14 @@ describe('what a dry run says', () => {
   it('names what is fit for no row, and what a baseline knows nothing of', async () => {
     const both = await suiteFolder(`${STEPS}`.replace('domains: [terminal]', 'domains: [mcp]'));
     const { stderr } = await infer('--scenarios', both, '--dry-run', ...MODEL);
-    expect(stderr).toContain('fit for no chosen row, and left out: reach-green');
+    expect(stderr).toContain('left out, since no chosen row fits: reach-green');
     const result = await infer('--scenarios', both, '--baseline', 'oracle');
-    expect([result.code, result.stderr]).toEqual([2, expect.stringContaining('no chosen row is fit for a scenario')]);
+    expect([result.code, result.stderr]).toEqual([2, expect.stringContaining('applies to a chosen row')]);
   });
 
   it('names what a baseline leaves out of the bundled suite, within 80 columns', async () => {
     const { stderr } = await infer('--scenarios', 'standard', '--baseline', 'oracle', '--dry-run');
-    expect(stderr).toMatch(/\n17 scenarios of several steps, or at a start of its own, left out/);
+    expect(stderr).toMatch(/\nleft out: 17 scenarios with several steps/);
     expect(stderr.split('\n').filter((line) => line.length > 80)).toEqual([]);
   });
 });

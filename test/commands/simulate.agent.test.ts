@@ -287,7 +287,7 @@ describe('bad input', () => {
     [['--domain', 'terminl'], 2, 'did you mean "terminal"?'],
     [['--domain', 'terminal', '--task', 'a', '--tasks', 'b'], 2, 'not both'],
     [['--domain', 'terminal', '--tasks', 'none.txt'], 66, 'none.txt'],
-    [['--domain', 'terminal', '--tasks', '.'], 66, '--tasks names a file of tasks, one a line'],
+    [['--domain', 'terminal', '--tasks', '.'], 66, '--tasks names a file of tasks, one per line'],
     [['--from', 'terminal:1:1', '--data-dir', 'rows', '--task', 'x'], 2, 'rows have a task'],
     [['--domain', 'kitchen', '--domain-prompts', 'own'], 65, 'DIR/agent/kitchen.txt'],
   ])('%j is refused before anything is asked', async (flags, exitCode, message) => {

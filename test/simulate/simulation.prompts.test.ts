@@ -53,7 +53,7 @@ describe('the system prompt of a world', () => {
     await expect(known.fresh('kitchn')).rejects.toMatchObject({
       exitCode: 2,
       message: expect.stringContaining(
-        'did you mean "kitchen"? (--domain-prompts DIR adds domains by DIR/<domain>.txt)',
+        'did you mean "kitchen"? (--domain-prompts DIR adds domains with DIR/<domain>.txt)',
       ),
     });
   });

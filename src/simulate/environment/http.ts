@@ -1,5 +1,5 @@
-// An environment from its start to its end: over HTTP until it is stopped (its port, who may act, and OpenEnv's paths with a session for each
-// episode_id), or over standard input and output until they end.
+// Runs an environment: over HTTP until it is stopped (port, access control, and OpenEnv's paths with a session per episode_id), or over
+// standard input and output until the input ends.
 
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -27,13 +27,13 @@ import { type Grounds, importSdk, type McpRoute, mcpRoute, serveStdio } from './
 import { metadataOf, openApi, read, readAction, readReset, readStep, SCHEMAS } from './protocol.js';
 import { NOT_RECORDED, openRecords, type Session, Sessions, type Simulator } from './sessions.js';
 
-/** With the limit of steps, which agents that are played here have, too. */
+/** With the step limit, which agents played by awb also have. */
 type ServingSettings = EnvironmentSettings & { readonly steps: number };
 
-/** Steps under way get this long after the first interrupt. */
+/** Time for steps in progress after the first interrupt. */
 const DRAIN_MS = 60_000;
 
-/** @throws UserError as `startEnvironment`, (69) where MCP's SDK is not installed, (73) where there can be no records */
+/** @throws UserError as `startEnvironment`; (69) if MCP's SDK is not installed, (73) if the record folder cannot be made */
 export async function serveEnvironment(simulator: Simulator, settings: ServingSettings, io: Io): Promise<ExitCode> {
   const { listen, verbose, json, messageKib, record, sessionIdle, steps } = settings;
   const say = (text: string) => settings.quiet || io.stderr.write(`${printable(text)}\n`);
@@ -46,13 +46,13 @@ export async function serveEnvironment(simulator: Simulator, settings: ServingSe
     sessions,
     messageBytes: messageKib * 1_024,
     toldOf(error) {
-      // A full disk is for whoever runs the server to see; agents can only try again.
+      // The server's operator must see a full disk; agents can only try again.
       if (!(error instanceof ApiError) || error.code === NOT_RECORDED) onError(error);
       if (error instanceof ApiError) return error;
       return new ApiError(500, "the environment failed; the server's own messages say why", 'EXECUTION_ERROR');
     },
   };
-  io.setLastWords('ended at once; recorded episodes stand at their last finished step');
+  io.setLastWords('ended at once; recorded episodes end at their last finished step');
   if (listen === undefined) {
     if (sdk === undefined) throw new UserError('give --listen HOST:PORT, --mcp, or both');
     const output = new Writable({
@@ -69,7 +69,7 @@ export async function serveEnvironment(simulator: Simulator, settings: ServingSe
   }
   const { url, close } = await startEnvironment({
     ...grounds,
-    // The option's own check has let it through.
+    // The option's own check has accepted it.
     ...present(placeOf(listen)),
     apiKey: settings.listenKey ?? '',
     mcp: sdk && mcpRoute(sdk, grounds),
@@ -85,7 +85,7 @@ export async function serveEnvironment(simulator: Simulator, settings: ServingSe
       : `worlds of ${printable(model)} at ${url} (OpenEnv; WebSockets at /ws)${also}\n`,
   );
   if (!io.stop.aborted) await once(io.stop, 'abort');
-  say('stopping: steps under way may end; interrupt again to end at once');
+  say('stopping after the steps in progress; interrupt again to end at once');
   await close(DRAIN_MS);
   return interruption(io.stop);
 }
@@ -101,7 +101,7 @@ export async function startEnvironment(options: EnvironmentOptions) {
   const { apiKey, sessions, mcp, toldOf } = options;
   const { messageBytes: maxPayload } = options;
   const sockets = new WebSocketServer({ noServer: true, maxPayload, perMessageDeflate: false });
-  // FastAPI, on which OpenEnv's own servers stand, says `detail`.
+  // OpenEnv's own servers use FastAPI, which says `detail`.
   const bodyOf = ({ message, code }: ApiError) => ({ detail: message, code: code.toUpperCase() });
   const { server, url, close } = await openSite({
     ...options,
@@ -112,10 +112,10 @@ export async function startEnvironment(options: EnvironmentOptions) {
     bodyOf,
   });
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    // Whoever goes away before the answer is nobody's concern.
+    // A client that leaves before the answer does not matter.
     socket.on('error', () => socket.destroy());
     try {
-      // No browser asks leave for this one.
+      // Browsers send no preflight request for WebSockets.
       letIn(request, apiKey, true);
       requireOwnOrigin(request);
       if (!/^\/ws(?:\?|$)/.test(request.url ?? '')) throw new ApiError(404, 'WebSockets are at /ws', 'UNKNOWN_PATH');
@@ -127,7 +127,7 @@ export async function startEnvironment(options: EnvironmentOptions) {
   return {
     /** Without a path: WebSockets are at `/ws` below it. */
     url,
-    /** Takes nothing new, lets steps under way end for `drainMs`, then breaks them off; resolves when every connection is closed. */
+    /** Accepts nothing new, gives steps in progress `drainMs` to end, then aborts them; resolves when every connection is closed. */
     async close(drainMs: number): Promise<void> {
       void close(Number.POSITIVE_INFINITY);
       await sessions.stop(drainMs);
@@ -138,10 +138,10 @@ export async function startEnvironment(options: EnvironmentOptions) {
   };
 }
 
-/** The episode of requests that name none. */
+/** The episode of requests without an episode_id. */
 const DEFAULT_EPISODE = 'default';
 
-/** OpenEnv's paths, with a session for each episode_id. */
+/** OpenEnv's paths, with a session per episode_id. */
 function routesOf({ sessions, messageBytes, mcp }: EnvironmentOptions): Routes {
   const episodes = new Map<string, Session>();
   const sessionOf = (episodeId: string): Session => {
@@ -150,7 +150,7 @@ function routesOf({ sessions, messageBytes, mcp }: EnvironmentOptions): Routes {
     const message = `there is no episode "${episodeId}" here: it was never begun, or has ended by idleness; POST /reset begins one`;
     throw new ApiError(404, message, 'EPISODE_NOT_FOUND', 'episode_id');
   };
-  // A reset may come without any body.
+  // A reset may have no body.
   const bodyOf = async (request: IncomingMessage): Promise<unknown> =>
     request.headers['content-length'] === '0'
       ? {}
@@ -168,7 +168,7 @@ function routesOf({ sessions, messageBytes, mcp }: EnvironmentOptions): Routes {
       try {
         return await session.reset(start, episodeId);
       } catch (error) {
-        // A session that never began is nobody's.
+        // Nobody uses a session that never began.
         if (known === undefined) sessions.dismiss(session);
         throw error;
       }
@@ -185,7 +185,7 @@ function routesOf({ sessions, messageBytes, mcp }: EnvironmentOptions): Routes {
     'POST /mcp': async ({ request, response }) => {
       const body = await bodyOf(request);
       if (mcp === undefined) return NO_MCP;
-      // A message of JSON-RPC, or a list of them.
+      // A JSON-RPC message, or a list of them.
       const isMessage = [body].flat().some((message) => isObject(message) && 'jsonrpc' in message);
       return isMessage ? mcp.serve(request, response, body) : refusedMcp('this is no JSON-RPC message');
     },
@@ -195,7 +195,7 @@ function routesOf({ sessions, messageBytes, mcp }: EnvironmentOptions): Routes {
   return routes;
 }
 
-/** As OpenEnv's own servers answer what they do not speak: by 200, since clients read the error itself. */
+/** Like OpenEnv's own servers for what they do not support: status 200, since clients read the error itself. */
 function refusedMcp(message: string) {
   return { jsonrpc: '2.0', id: null, error: { code: -32600, message } };
 }
@@ -208,26 +208,26 @@ function requireOwnOrigin({ headers: { origin, host = '' } }: IncomingMessage): 
   throw new ApiError(403, 'pages of other origins may not act here', 'FOREIGN_ORIGIN');
 }
 
-// WebSockets: a session for each connection, in the messages of OpenEnv. No other file imports ws.
+// WebSockets: a session per connection, with OpenEnv's messages. No other file imports ws.
 
 const CLOSE_NORMAL = 1000;
 const CLOSE_GOING_AWAY = 1001;
 const CLOSE_POLICY = 1008;
-/** Messages of a connection that may wait for their answers; OpenEnv's client sends one at a time. */
+/** Most messages of a connection that may wait for answers; OpenEnv's client sends one at a time. */
 const MOST_WAITING = 16;
-/** How long a client that is sent away may take to hear of it. */
+/** Time for a dismissed client to receive the close frame. */
 const GOODBYE_MS = 1_000;
 
-/** A client that reads nothing would keep its connection, and what waits for it, for longer. */
+/** Closes the connection; terminates it after a while, since a client that reads nothing would keep it and its pending data longer. */
 function sendAway(socket: WebSocket, code: number, reason: string): void {
   socket.close(code, reason);
   setTimeout(() => socket.terminate(), GOODBYE_MS).unref();
 }
 
-/** One message after the other, in the order in which they come. */
+/** Answers one message after another, in order of arrival. */
 function converse(socket: WebSocket, grounds: Grounds): void {
   const leaving = new AbortController();
-  /** Resolves once the text is on its way: no further answer is made for a client that does not read those before. */
+  /** Resolves once the text is sent: no further answer is made for a client that does not read the previous ones. */
   const say = async (type: string, data: unknown) => {
     if (socket.readyState !== socket.OPEN) return;
     await new Promise((resolve) => socket.send(JSON.stringify({ type, data }), resolve));
@@ -237,7 +237,7 @@ function converse(socket: WebSocket, grounds: Grounds): void {
     const { 'retry-after': retryAfter } = headers;
     return say('error', { message, code, ...(retryAfter !== undefined && { retry_after_s: Number(retryAfter) }) });
   };
-  // A frame that is too large or broken closes the connection with a code of its own.
+  // A frame that is too large or broken closes the connection with its own code.
   socket.on('error', () => {});
   const { sessions } = grounds;
   let session: Session;
@@ -259,7 +259,7 @@ function converse(socket: WebSocket, grounds: Grounds): void {
   let waiting = 0;
   socket.on('message', (bytes, isBinary) => {
     if (socket.readyState !== socket.OPEN) return;
-    // Reading goes on while a step is under way: only so is it seen that a client leaves.
+    // Reading continues during a step; otherwise a leaving client would go unnoticed.
     if (++waiting > MOST_WAITING) {
       const reason = `more than ${MOST_WAITING} messages wait for their answers, or for these to be read`;
       return sendAway(socket, CLOSE_POLICY, reason);
@@ -278,7 +278,7 @@ function converse(socket: WebSocket, grounds: Grounds): void {
 
 const ENVELOPE = z.object({ type: z.unknown().optional(), data: z.record(z.string(), z.unknown()).default({}) });
 
-/** What a message is answered with; undefined where it closes the connection. @throws ApiError for what is no message of the protocol */
+/** The answer to a message; undefined if it closes the connection. @throws ApiError for what is not a message of the protocol */
 async function answerTo(
   message: unknown,
   session: Session,

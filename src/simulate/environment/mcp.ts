@@ -11,10 +11,10 @@ import { ApiError } from '../../serve/http/wire.js';
 import { ACT_SCHEMA, invalid, readAct } from './protocol.js';
 import type { Answer, Session, Sessions } from './sessions.js';
 
-/** The release that is tested; the message where it is missing names it. */
+/** The tested release; the message about a missing SDK names it. */
 const SDK_VERSION = '1.32.2';
 
-/** @throws UserError (69) where the SDK is not installed */
+/** @throws UserError (69) if the SDK is not installed */
 export async function importSdk() {
   try {
     const [server, stdio, http, types] = await Promise.all([
@@ -27,23 +27,23 @@ export async function importSdk() {
   } catch (error) {
     if (codeOf(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw unavailable(
-      `--mcp needs @modelcontextprotocol/sdk, which is not installed; add it by: npm i @modelcontextprotocol/sdk@${SDK_VERSION}`,
+      `--mcp needs @modelcontextprotocol/sdk, which is not installed; add it with: npm i @modelcontextprotocol/sdk@${SDK_VERSION}`,
     );
   }
 }
 
 type Sdk = Awaited<ReturnType<typeof importSdk>>;
 
-/** What every way to be acted in stands on. */
+/** Shared by all protocols through which agents act. */
 export interface Grounds {
   readonly sessions: Sessions;
-  /** Of an agent's message, at most. */
+  /** Largest message of an agent. */
   readonly messageBytes: number;
-  /** What a client is told of any error. */
+  /** The error that a client sees. */
   readonly toldOf: (error: unknown) => ApiError;
 }
 
-/** Speaks MCP on a pair of streams; resolves when the input has ended and all of it is answered, or when `stop` is aborted. */
+/** Speaks MCP on a pair of streams; resolves when all input is answered and has ended, or when `stop` is aborted. */
 export async function serveStdio(
   sdk: Sdk,
   grounds: Grounds,
@@ -51,24 +51,24 @@ export async function serveStdio(
   stop: AbortSignal,
 ): Promise<void> {
   const { server, answered } = actServer(sdk, grounds, grounds.sessions.open());
-  // Whoever started this process may send what it likes: the cap on messages is for those that come over the net.
+  // The parent process may send anything: the cap on messages is for those from the network.
   const transport = new sdk.stdio.StdioServerTransport(input, output, { maxBufferSize: Number.POSITIVE_INFINITY });
   const ended = new Promise<void>((resolve) => {
     transport.onclose = resolve;
-    // What came with the end is handed on before.
+    // Messages that came with the end are handed on first.
     input.once('end', () => setImmediate(() => void answered().then(() => resolve())));
     stop.addEventListener('abort', () => resolve(), { once: true });
     if (stop.aborted) resolve();
   });
   await server.connect(transport);
   await ended;
-  // Standard input that nobody reads any more must not keep the process alive.
+  // Unread standard input must not keep the process alive.
   input.destroy();
 }
 
 export type McpRoute = ReturnType<typeof mcpRoute>;
 
-/** Streamable HTTP: what `/mcp` does with a request, and its end. */
+/** Streamable HTTP: serves requests to `/mcp`, and closes their sessions. */
 export function mcpRoute(sdk: Sdk, grounds: Grounds) {
   const transports = new Map<string, StreamableHTTPServerTransport>();
   async function open(): Promise<StreamableHTTPServerTransport> {
@@ -82,7 +82,7 @@ export function mcpRoute(sdk: Sdk, grounds: Grounds) {
       grounds.sessions.end(session);
       if (transport.sessionId !== undefined) transports.delete(transport.sessionId);
     };
-    // Its accessors allow undefined where the interface, under exactOptionalPropertyTypes, has absence.
+    // Its accessors allow undefined; under exactOptionalPropertyTypes the interface only allows absence.
     await server.connect(transport as Parameters<Server['connect']>[0]);
     return transport;
   }
@@ -97,7 +97,7 @@ export function mcpRoute(sdk: Sdk, grounds: Grounds) {
       }
       const transport = await open();
       await transport.handleRequest(request, response, body);
-      // It was refused, and there is no session.
+      // The request was refused, so there is no session.
       if (transport.sessionId === undefined) await transport.close();
     },
     async close(): Promise<void> {
@@ -106,7 +106,7 @@ export function mcpRoute(sdk: Sdk, grounds: Grounds) {
   };
 }
 
-/** An MCP server with the one tool, over one session. Calls that a model makes side by side are done one after the other. */
+/** An MCP server with the one tool, for one session. A model's parallel calls are executed one after another. */
 function actServer(sdk: Sdk, grounds: Grounds, session: Session): { server: Server; answered(): Promise<unknown> } {
   const server = new sdk.server.Server({ name: 'agentworldbench', version: '1.0.0' }, { capabilities: { tools: {} } });
   server.setRequestHandler(sdk.types.ListToolsRequestSchema, () => ({ tools: [TOOL] }));
@@ -136,7 +136,7 @@ const TOOL: Tool = {
   name: 'act',
   description:
     'Takes an action in a simulated world and answers what the environment shows. With reset (or as the first call) a new episode begins; with reset alone, no action is taken.',
-  // The SDK's type has objects alone where JSON Schema allows true and false.
+  // The SDK's type only allows objects where JSON Schema also allows true and false.
   inputSchema: ACT_SCHEMA as Tool['inputSchema'],
 };
 

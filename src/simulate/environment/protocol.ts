@@ -1,23 +1,23 @@
-// What is spoken with agents: what they send, read and checked member by member; and what the server says of itself, the schemas of
-// actions, observations and state, its metadata, and the list of its paths.
+// The protocol with agents: their messages, read and checked key by key, and the server's self-description: the schemas of actions,
+// observations and state, its metadata, and its paths.
 
 import { z } from 'zod';
 import type { JsonObject } from '../../core/json.js';
 import { DOMAINS } from '../../core/types.js';
 import { ApiError } from '../../serve/http/wire.js';
 
-/** The request itself is at fault. */
+/** For a request that is itself invalid. */
 export function invalid(message: string): ApiError {
   return new ApiError(422, message, 'VALIDATION_ERROR');
 }
 
 const LONGEST_ID = 255;
 
-/** Null stands for a member that is not there. */
+/** Null counts as absent. */
 const TEXT = z.string().nullish();
 const EPISODE_ID = z.string().min(1).max(LONGEST_ID).nullish();
 
-/** Where a reset begins, and the name of its episode, which an agent may leave to the server. */
+/** Where a reset begins, and its episode's name, which an agent may leave to the server. */
 const RESET = z
   .strictObject({
     domain: TEXT.describe(`A domain: ${DOMAINS.join(', ')}, or one that --domain-prompts knows.`),
@@ -37,11 +37,11 @@ const RESET = z
       episodeId: episode_id ?? undefined,
     };
   });
-/** What a world begins with: a domain, a row of the benchmark, or a prompt of its own. */
+/** How a world begins: with a domain, a row of the benchmark, or its own prompt. */
 export type WorldStart = Readonly<z.output<typeof RESET>['start']>;
 
 const ACTION_FORM = 'has to be a text that is not empty, or an object or list as JSON';
-/** A text, or the object or list that the domain's actions are. */
+/** A text, or an object or list if the domain's actions are JSON. */
 const ACTION_TEXT = z
   .union([z.string().regex(/\S/, ACTION_FORM), z.record(z.string(), z.unknown()), z.array(z.unknown())], ACTION_FORM)
   .transform((action) => (typeof action === 'string' ? action : JSON.stringify(action)))
@@ -51,7 +51,7 @@ const ACTION_TEXT = z
 const ACTION = z
   .strictObject({ action: ACTION_TEXT, metadata: z.unknown().optional() })
   .transform(({ action }) => action);
-/** A step as it is sent over HTTP, with the longest wait for the observation in seconds. Members that the protocol leaves open are let through. */
+/** A step as sent over HTTP, with the longest wait for the observation in seconds. Further keys are ignored, as the protocol allows them. */
 const STEP = z
   .object({ action: ACTION, timeout_s: z.number().positive().nullish(), episode_id: EPISODE_ID })
   .transform(({ action, timeout_s: timeoutS, episode_id: episodeId }) => ({
@@ -59,7 +59,7 @@ const STEP = z
     timeoutS: timeoutS ?? undefined,
     episodeId: episodeId ?? undefined,
   }));
-/** The one tool of MCP. */
+/** Arguments of MCP's one tool. */
 const ACT = z
   .strictObject({
     action: ACTION_TEXT.optional(),
@@ -69,7 +69,7 @@ const ACT = z
 
 const LONGEST_REASON = 300;
 
-/** @throws ApiError (422) for the first thing that is wrong: a member that may not be there stands before the others */
+/** @throws ApiError (422) for the first fault; an unknown key comes before all others */
 export function read<T>(schema: z.ZodType<T>, value: unknown): T {
   const { success, data, error } = schema.safeParse(value);
   if (success) return data;
@@ -78,7 +78,7 @@ export function read<T>(schema: z.ZodType<T>, value: unknown): T {
   throw invalid(`${path.length === 0 ? '' : `"${path.join('.')}": `}${message}`.slice(0, LONGEST_REASON));
 }
 
-/** Readers of what agents send; of a reset, of a step over HTTP, of an action, and of a call of MCP's tool. @throws ApiError (422) */
+/** Readers of agents' messages: a reset, a step over HTTP, an action, and a call of MCP's tool. @throws ApiError (422) */
 export const readReset = (body: unknown) => read(RESET, body ?? {});
 export const readStep = (body: unknown) => read(STEP, body);
 export const readAction = (value: unknown) => read(ACTION, value);
@@ -109,23 +109,23 @@ const STATE = z.object({
   steps_left: z.int().min(0).optional(),
 });
 
-/** As it may be sent. */
+/** The JSON schema of the input form. */
 function jsonSchema(schema: z.ZodType, title: string) {
   const { $schema: _, ...members } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
   return { title, ...members };
 }
 
-/** Of `GET /schema`. */
+/** For `GET /schema`. */
 export const SCHEMAS = {
   action: jsonSchema(ACTION, 'Action'),
   observation: jsonSchema(OBSERVATION, 'Observation'),
   state: jsonSchema(STATE, 'State'),
 };
 
-/** Of MCP's tool. */
+/** For MCP's tool. */
 export const ACT_SCHEMA = { ...jsonSchema(ACT, 'act'), type: 'object' as const };
 
-/** Of `GET /metadata`. */
+/** For `GET /metadata`. */
 export function metadataOf(model: string): JsonObject {
   return {
     name: 'agentworldbench',
@@ -137,7 +137,7 @@ export function metadataOf(model: string): JsonObject {
   };
 }
 
-/** Of `GET /openapi.json`, by which OpenEnv's tools see what a server speaks. @param routes `METHOD /path` */
+/** For `GET /openapi.json`, from which OpenEnv's tools learn what a server supports. @param routes `METHOD /path` */
 export function openApi(routes: readonly string[]): JsonObject {
   const answers = { responses: { 200: { description: 'OK' } } };
   const paths: Record<string, JsonObject> = {};

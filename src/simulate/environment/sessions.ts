@@ -1,6 +1,6 @@
-// Sessions: one episode after the other, each begun by a reset and gone on with by actions, one at a time; how many sessions there may
-// be, and the end of those that nobody uses; and `--record DIR`: every episode as a row of the benchmark in a file of its own, whole after
-// each step. Under them, a simulation for others to act in: worlds begin as an agent asks, and answer one action after the other.
+// Sessions: one episode after another, each begun by a reset and continued by one action at a time; the limit on sessions, and the end
+// of idle ones; and `--record DIR`: every episode as a row of the benchmark in its own file, complete after each step. Below them, the
+// simulator: worlds begin as an agent asks, and answer one action after another.
 
 import { basename, join } from 'node:path';
 import { cannotCreate, codeOf, messageOf, present, UserError } from '../../core/errors.js';
@@ -13,16 +13,16 @@ import type { SimulationSettings } from '../options.js';
 import { ENDING, type Simulation, type Start, type StepOutcome, startOfFlags, writeRow } from '../simulation.js';
 import { invalid, type WorldStart } from './protocol.js';
 
-/** What sessions stand on. */
+/** Settings and services that all sessions share. */
 export interface SessionGrounds {
   readonly simulator: Simulator;
   /** Turns after which an episode is over. */
   readonly steps: number;
-  /** Where episodes are kept; undefined where they are not. */
+  /** Records episodes; undefined if they are not recorded. */
   readonly records?: Awaited<ReturnType<typeof openRecords>> | undefined;
-  /** Sessions at once. */
+  /** Most sessions at once. */
   readonly most: number;
-  /** Without a request for so long, a session ends. */
+  /** A session ends after this long without a request. */
   readonly idleMs: number;
 }
 
@@ -35,30 +35,30 @@ interface Episode {
   readonly id: string;
   readonly begun: Awaited<ReturnType<Simulator['begin']>>;
   world: World;
-  /** Actions taken; a world begun at a row has turns before them. */
+  /** Actions taken; a world begun at a row has earlier turns. */
   steps: number;
   doneReason: keyof typeof DONE_REASONS | undefined;
-  /** Writes it as it stands now. */
+  /** Writes the episode's current state. */
   readonly keep: ((world: World) => Promise<void>) | undefined;
 }
 
-/** Failures that another try may not have. */
+/** Failures that a retry may avoid. */
 const PASSING: readonly FailureClass[] = ['rate-limit', 'transient', 'timeout', 'malformed'];
-/** After how many seconds what failed for a passing reason is worth another try. */
+/** Seconds after which a transient failure is worth a retry. */
 const RETRY_AFTER_S = 5;
-/** The code by which an agent is told that its step could not be recorded. */
+/** The error code for a step that could not be recorded. */
 export const NOT_RECORDED = 'RECORD_FAILED';
 
 export class Session {
   isBusy = false;
-  /** Ends it where it is idle. */
+  /** Ends the session when idle. */
   readonly timer: NodeJS.Timeout;
   #episode: Episode | undefined;
   readonly #ended = new AbortController();
 
   /**
-   * @param onGone called when it ends by idleness, or for another; absent for one that stays as long as its client
-   * @param mayLeave whether it gives its place to a new session once its episode is over
+   * @param onGone called when it ends because it is idle or makes room for another; absent for one that lives as long as its client
+   * @param mayLeave whether it makes room for a new session once its episode is over
    */
   constructor(
     private readonly all: Sessions,
@@ -75,7 +75,7 @@ export class Session {
     return this.#episode?.doneReason !== undefined;
   }
 
-  /** As OpenEnv tells it. */
+  /** In OpenEnv's form. */
   get state() {
     if (this.#episode === undefined) return { episode_id: null, step_count: 0 };
     const { id, steps, world, doneReason } = this.#episode;
@@ -89,7 +89,7 @@ export class Session {
     };
   }
 
-  /** The episode before stays where it was recorded. @throws ApiError */
+  /** A recorded previous episode stays on disk. @throws ApiError */
   async reset(start: WorldStart, id: string): Promise<Answer> {
     return this.#alone(id, async () => {
       const { simulator, records } = this.all.grounds;
@@ -98,13 +98,13 @@ export class Session {
       });
       const { world } = begun;
       this.#episode = { id, begun, world, steps: 0, doneReason: undefined, keep: records?.(id) };
-      // What the world model alone was told stays here.
+      // Instructions to the world model are not shown to the agent.
       const history = world.turns.map(({ action, observation }) => ({ action, observation }));
       return answerOf(this.#episode, history.at(-1)?.observation ?? world.preface, history);
     });
   }
 
-  /** @throws ApiError; the episode then stands where it stood */
+  /** @throws ApiError; the episode is then unchanged */
   async step(action: string, { timeoutS, signal }: { timeoutS?: number | undefined; signal: AbortSignal }) {
     const episode = this.#episode;
     if (episode === undefined) throw new ApiError(409, 'no episode has begun; reset begins one', 'EPISODE_NOT_BEGUN');
@@ -115,7 +115,7 @@ export class Session {
         const message = `episode "${id}" is over (${DONE_REASONS[doneReason]}), and nothing was done; reset begins another`;
         throw new ApiError(409, message, 'EPISODE_DONE');
       }
-      // An answer is asked for until it is there, nobody waits for it any more, the session ends, or the time is over.
+      // Stop waiting for an answer when the client leaves, the session ends, or the time is up.
       const late = timeoutS === undefined ? [] : [AbortSignal.timeout(timerOf(timeoutS * 1_000))];
       const acted = await begun.step(world, action, AbortSignal.any([signal, this.#ended.signal, ...late]));
       if (late[0]?.aborted && (acted.status === 'interrupted' || acted.status === 'failed')) {
@@ -140,8 +140,8 @@ export class Session {
   }
 
   /**
-   * Does work that keeps the session from being idle: two answers for one world would be of different worlds. While the server stops,
-   * none begins. @throws ApiError (503, 409)
+   * Runs one request of the session at a time, since concurrent answers would lead to different worlds. The session is not idle meanwhile.
+   * Nothing begins while the server stops. @throws ApiError (503, 409)
    */
   async #alone(id: string, work: () => Promise<Answer>): Promise<Answer> {
     this.all.requireRunning();
@@ -162,14 +162,14 @@ export class Session {
     }
   }
 
-  /** Breaks off what is under way; nothing is asked any more. */
+  /** Aborts work in progress; nothing more is asked. */
   end(): void {
     clearTimeout(this.timer);
     this.#ended.abort();
   }
 }
 
-/** Why nothing has happened in the world. */
+/** The error for a step that did not happen. */
 function refusalOf(acted: Exclude<StepOutcome, { status: 'ok' | 'full' }>): ApiError {
   const cut = acted.status === 'empty' && acted.truncated ? ' before its token budget ended it (--max-tokens)' : '';
   const own = acted.status === 'empty' ? `the world model gave no observation${cut}` : 'the step was broken off';
@@ -182,10 +182,10 @@ function refusalOf(acted: Exclude<StepOutcome, { status: 'ok' | 'full' }>): ApiE
   return passing(`${message}, and the step can be tried again`, 'WORLD_MODEL_UNAVAILABLE');
 }
 
-/** As OpenEnv answers a reset and a step. The world rewards nothing. */
+/** OpenEnv's answer to a reset or a step. The world gives no rewards. */
 export type Answer = ReturnType<typeof answerOf>;
 
-/** @param history after a reset into the middle of a trajectory: the turns before, the last one's observation being the text */
+/** @param history after a reset into the middle of a trajectory: the earlier turns; `text` is then the last one's observation */
 function answerOf({ id, steps, world, doneReason }: Episode, text: string, history: readonly object[] = []) {
   return {
     observation: {
@@ -206,14 +206,14 @@ function passing(message: string, code: string): ApiError {
 
 /** All sessions of a server. */
 export class Sessions {
-  /** In the order of their opening. */
+  /** In order of opening. */
   readonly opened = new Set<Session>();
   readonly underWay = new Set<Promise<unknown>>();
   #isStopping = false;
 
   constructor(readonly grounds: SessionGrounds) {}
 
-  /** Opens a further session, as its constructor says. @throws ApiError (503) where all places are taken, or the server is stopping */
+  /** Opens a session; parameters as in its constructor. @throws ApiError (503) if all places are taken, or the server is stopping */
   open(onGone?: () => void, mayLeave = false): Session {
     this.requireRunning();
     const { most } = this.grounds;
@@ -234,20 +234,20 @@ export class Sessions {
     session.end();
   }
 
-  /** Ends a session and says so. */
+  /** Ends a session and notifies its owner. */
   dismiss(session: Session): void {
     this.end(session);
     session.onGone?.();
   }
 
-  /** Takes nothing more; resolves when what is under way has ended, or is broken off after `drainMs`. */
+  /** Accepts nothing more; resolves when work in progress has ended, or was aborted after `drainMs`. */
   async stop(drainMs: number): Promise<void> {
     this.#isStopping = true;
     const late = setTimeout(() => {
       for (const session of this.opened) session.end();
     }, drainMs);
     await Promise.allSettled(this.underWay);
-    // The last answer is on its way before its client is sent away.
+    // Let the last answer go out before its client is dismissed.
     await new Promise((resolve) => setImmediate(resolve));
     clearTimeout(late);
     for (const session of [...this.opened]) this.end(session);
@@ -266,10 +266,10 @@ function timerOf(ms: number): number {
 const LONGEST_NAME = 80;
 
 /**
- * Opens the folder of records. An episode's file is named by its first step, and replaced as a whole by each further one, so that a
- * process that is killed leaves the last step that it finished.
- * @returns for an episode what writes it, and resolves when it is on the disk
- * @throws UserError (73) where there can be no such folder
+ * Opens the record folder. An episode's first step creates its file, and each later one replaces it atomically, so a killed process
+ * leaves the last finished step.
+ * @returns a function that takes an episode's id and returns its writer, which resolves when the row is on disk
+ * @throws UserError (73) if the folder cannot be made
  */
 export async function openRecords(directory: string) {
   await makeFolders(directory).catch((error: unknown) => {
@@ -296,43 +296,43 @@ export async function openRecords(directory: string) {
   };
 }
 
-// A simulation for others to act in: worlds that begin as an agent asks, and answer one action after the other.
+// A simulator for external agents: worlds begin as an agent asks, and answer one action after another.
 
 export type Simulator = Awaited<ReturnType<typeof simulatorOf>>;
 
-/** So many turns of an episode have seeds apart from those of the next. */
+/** Distance between the seeds of consecutive episodes; longer episodes would overlap. */
 const TURNS_APART = 10_000;
 const SEEDS = 2 ** 31;
 
-/** What a start leaves open, the flags say. @throws UserError for a start of the flags that cannot be had */
+/** The flags complete an agent's start. @throws UserError if the flags' own start is impossible */
 export async function simulatorOf(simulation: Simulation, settings: SimulationSettings, io: Io) {
   const flags = await startOfFlags(settings, io);
-  // Agents would be told of it at each reset, and whoever mistyped the flag never.
+  // Check the flags' start now; otherwise agents would see the error at each reset, and the user who mistyped the flag never.
   if (flags !== undefined) await simulation.world(flags);
   let begun = 0;
   return {
-    /** Under which the world model is asked. */
+    /** The world model's name in requests. */
     model: simulation.model,
-    /** Begins without any member what the flags name. @throws UserError for a start that cannot be had */
+    /** Without any key, begins at the flags' start. @throws UserError for an impossible start */
     async begin({ scenario: instruction, seed: given, ...start }: WorldStart) {
       const first = await simulation.world(startOf(start, flags));
       const firstOffset = given === undefined ? TURNS_APART * begun++ : 0;
       const seed = given && given % SEEDS;
       return {
         world: first,
-        /** Under one instruction, and each turn under a seed of its own. */
+        /** One instruction for all turns, and a different seed for each. */
         step(world: World, action: string, signal: AbortSignal) {
           const seedOffset = firstOffset + world.turns.length;
           return simulation.step({ world, action, instruction, seed, seedOffset }, { signal });
         },
-        /** Whether the context has no room for a further action. */
+        /** Whether the context has no room for another action. */
         isFull: (world: World) => simulation.roomFor({ world, action: '', instruction })?.state === 'full',
       };
     },
   };
 }
 
-/** Where a world starts that an agent asks for. @throws UserError (2) where nothing says where, or too much does */
+/** The start of a world that an agent asks for. @throws UserError (2) if the place is missing or ambiguous */
 function startOf({ domain, row, task, prompt: systemPrompt }: WorldStart, flags: Start | undefined): Start {
   if (domain !== undefined && row !== undefined) throw new UserError('give one place to start: a domain, or a row');
   if (task !== undefined && (row !== undefined || (domain === undefined && flags !== undefined && 'row' in flags))) {

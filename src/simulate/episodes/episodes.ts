@@ -1,5 +1,5 @@
-// `awb simulate` with an agent: episodes are played in simulated worlds, and kept as trajectories of the benchmark's form; and what they
-// have come to, as the document of --json and as the last words on the terminal.
+// `awb simulate` with an agent: plays episodes in simulated worlds, saves them as trajectories in the benchmark's format, and reports the
+// results, as the document of --json and as the summary on the terminal.
 
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -27,7 +27,7 @@ import { ENDS, endingOf, episodeState, PLAYERS, playAll, standingOf, type Work }
 
 type SessionResult = Awaited<ReturnType<typeof playAll>>;
 
-/** `_test.jsonl` is how a file of the data ends: the folder can be given to --data-dir as it is. */
+/** Data files end in `_test.jsonl`, so the folder can be given to --data-dir directly. */
 const NAME = 'episodes_test';
 
 /** Plays the episodes that the flags ask for. */
@@ -57,7 +57,7 @@ export async function playEpisodes(settings: EpisodeSettings, io: Io, shown: Sho
       dir: resolve(io.cwd, settings.outputDir),
       name: NAME,
       fresh: settings.fresh,
-      // What the episodes depend on, and nothing else: how many there are, addresses, keys and speed may change.
+      // Only what the episodes depend on: their number, addresses, keys and speed may change.
       identity: () => ({
         model: simulation.identity,
         sampling: hideKeys(samplingOf({ ...settings, ...LIVE })),
@@ -78,12 +78,12 @@ export async function playEpisodes(settings: EpisodeSettings, io: Io, shown: Sho
   }
 }
 
-/** Plays what has not ended, writes what has, and prints what it came to. @throws what broke it off, once everything is saved */
+/** Plays the unfinished episodes, writes the finished ones, and prints the result. @throws what interrupted it, once everything is saved */
 async function playIn(work: Work): Promise<ExitCode> {
   const { run, models, episodes, settings, io } = work;
   for (const id of run.journal.ids()) {
     const { player, model, ...log } = run.journal.read(id).log;
-    // The records are the program's own, each with its checksum.
+    // Records are written by this program, each with its checksum.
     const call = { attempts: 0, usage: {}, ...log } as Parameters<typeof models.agent.count>[0];
     const asked = PLAYERS.find((name) => name === player);
     if (asked !== undefined) models[asked].count(call, typeof model === 'string' ? model : undefined);
@@ -133,7 +133,7 @@ async function inSession(work: Work): Promise<SessionResult> {
   return session;
 }
 
-/** A line for each episode that has ended behind a step, in their order. */
+/** Writes a line for each finished episode with at least one step, in order. */
 async function writeOutput({ run, episodes, settings, starts, agent, simulation }: Work) {
   const prefix = fingerprintOf(run.identity).slice(0, 8);
   let rows = 0;
@@ -154,7 +154,7 @@ async function writeOutput({ run, episodes, settings, starts, agent, simulation 
   return { rows, file: run.outputPath, ...written, form: fingerprintOf({ rows }) };
 }
 
-/** @param halted what halted episodes in the session */
+/** @param halted failures that halted episodes in this session */
 function manifestOf(
   { run, settings, shown, beginnings, episodes, agent, simulation, models, notices }: Work,
   halted: SessionResult['failures'] = new Map(),
@@ -194,7 +194,7 @@ function byDomain(episodes: readonly Episode[]): Map<string, number> {
 
 type EpisodesDocument = ReturnType<typeof documentOf>;
 
-/** What episodes have come to. `rows` are those in the output: an episode without a step has none. */
+/** The result of the episodes. `rows` counts lines in the output: an episode without a step has none. */
 function documentOf(
   { models: { agent, world }, budget }: Work,
   { failures, spent }: SessionResult,
@@ -219,7 +219,7 @@ function documentOf(
   };
 }
 
-/** The document in words. */
+/** The document as text. */
 function linesOf(document: EpisodesDocument, { io, settings: { fresh, outputDir } }: Work): string[] {
   const { episodes, steps, ends, failures, tokens, calls, notices, output, rows } = document;
   const mean = episodes.ended === 0 ? '' : `, ${(steps / episodes.ended).toFixed(1)} an episode`;

@@ -1,5 +1,5 @@
-// Which episodes are played, by whom, and what they take at most: where each starts, in an order that is the same every time; and the agent, a model
-// of its own with its prompts and its price, what it is asked, and what its replies do: an action, or the word that it is done.
+// The episodes to play, their agent, and an upper bound of their cost: where each starts, in a reproducible order; and the agent, a separate
+// model with its own prompts and price, its requests, and the reading of its replies: an action, or the word that it is done.
 
 import { join, resolve } from 'node:path';
 import { lastFence, readAction } from '../../benchmark/actions/agent-action.js';
@@ -24,15 +24,15 @@ import { openPricing, targetAt } from '../../run/target.js';
 import { type EpisodeSettings, MOST_EPISODES } from '../options.js';
 import { type Budget, fileOrText, LIVE, openPaid, type Start, type Starts } from '../simulation.js';
 
-/** A place to start, and the domain that it lies in. */
+/** A place to start, and its domain. */
 interface Beginning {
   readonly start: Start;
   readonly domain: Domain;
 }
 
-/** One world that is acted in to its end. */
+/** One world, played to its end. */
 export interface Episode extends Beginning {
-  /** From 0; the files count from 1. */
+  /** From 0; files count from 1. */
   readonly number: number;
 }
 
@@ -52,7 +52,7 @@ export async function beginningsOf(settings: EpisodeSettings, starts: Starts, io
   if (domain === undefined || from !== undefined) {
     throw new UserError('say where episodes start: --domain (with --task or --tasks), or --from ROW');
   }
-  // A domain that nobody knows is told before anything is opened.
+  // Report an unknown domain before anything is opened.
   await starts.world({ domain });
   const state = settings.state === undefined ? undefined : await fileOrText(settings.state, '--state', io);
   const all = await tasksOf(settings, io);
@@ -60,7 +60,7 @@ export async function beginningsOf(settings: EpisodeSettings, starts: Starts, io
   return all.map((each) => ({ domain, start: { domain, task: each, state } }));
 }
 
-/** The episodes over these places in turn. */
+/** The episodes, cycling through these places. */
 export function episodesOf(beginnings: readonly Beginning[], { episodes }: EpisodeSettings): Episode[] {
   const count = Math.min(episodes ?? beginnings.length, MOST_EPISODES);
   return Array.from({ length: count }, (_, number) => ({ ...present(beginnings[number % beginnings.length]), number }));
@@ -69,14 +69,14 @@ export function episodesOf(beginnings: readonly Beginning[], { episodes }: Episo
 async function tasksOf({ task, tasks }: EpisodeSettings, { cwd }: Io): Promise<string[]> {
   if (task !== undefined && tasks !== undefined) throw new UserError('give --task or --tasks, not both');
   if (tasks === undefined) return task === undefined ? [] : [task];
-  const text = await readText(resolve(cwd, tasks), '--tasks names a file of tasks, one a line');
-  // A byte order mark is white space, too.
+  const text = await readText(resolve(cwd, tasks), '--tasks names a file of tasks, one per line');
+  // `trim` also removes a byte order mark.
   return text.split('\n').flatMap((line) => line.trim() || []);
 }
 
 /**
- * Prints an upper bound: every episode has all of its steps, every reply takes its whole budget and is read at the first try, and what
- * was said stands in every later prompt. Prompts are counted at four characters a token.
+ * Prints an upper bound: every episode takes all its steps, every reply uses its full budget and is readable at the first try, and all
+ * replies are part of every later prompt. Prompts are counted at four characters per token.
  */
 export async function printEpisodeBill(
   episodes: readonly Episode[],
@@ -123,15 +123,15 @@ export async function printEpisodeBill(
         `${player}, at most: calls ${grouped(calls)}, prompt tokens ${grouped(promptTokens)}, output tokens ${grouped(completionTokens)}`,
     ),
     usd === undefined ? 'cost: unknown; both models need a price (--prices FILE)' : `cost: ${dollars(usd)} at most`,
-    'An upper bound: every step taken, every reply as long as its budget and read at the first try, prompts at 4 characters a token, nothing cached.',
+    'An upper bound: every step taken, every reply as long as its budget and readable at the first try, prompts at 4 characters per token, nothing cached.',
   ];
   io.stdout.write(`${lines.flatMap((line) => wrapped(line, io.stdout.columns, 2)).join('\n')}\n`);
 }
 
-// The agent that acts in simulated worlds: a model of its own, its prompts and its price, what it is asked, and what its replies do: an
-// action, or the word that it is done.
+// The agent that acts in simulated worlds: its prompts and price, its requests, and the reading of its replies: an action, or the word
+// that it is done.
 
-/** Changes with what an agent is told beside its prompt, and with how its replies are read. */
+/** Changes with what an agent is told in addition to its prompt, and with how its replies are read. */
 const AGENT_TURN_VERSION = 1;
 /** Hex digits of the prompts' hash in a run's identity. */
 const PROMPT_DIGITS = 12;
@@ -140,14 +140,14 @@ export type Agent = Awaited<ReturnType<typeof openAgent>>;
 
 /**
  * Opens the agent for worlds of these domains. Nothing is asked yet, and in a dry run nothing can be.
- * @throws UserError 65 for a domain without a prompt for an agent, and what opening an endpoint throws
+ * @throws UserError 65 for a domain without an agent prompt, and the errors of opening an endpoint
  */
 export async function openAgent(settings: EpisodeSettings, domains: readonly string[], io: Io) {
   const prompts = await promptsFor(domains, settings, io);
   const { agentBaseUrl: baseUrls, agentModel: model, agentApiKey: apiKey } = settings;
   const target = targetAt({ prefix: 'agent', baseUrls, model, apiKey }, io);
   const pricing = await openPricing(target, settings, io);
-  // Its sampling is its own, its clocks and retries are those of the run.
+  // It has its own sampling; timeouts and retries are the run's.
   const asked = {
     ...settings,
     ...{ maxTokens: settings.agentMaxTokens, temperature: settings.agentTemperature },
@@ -166,29 +166,29 @@ export async function openAgent(settings: EpisodeSettings, domains: readonly str
       turn: AGENT_TURN_VERSION,
       sampling: hideKeys(samplingOf(asked)),
     },
-    /** What it is told of its part in a world. */
+    /** Its system prompt in a world. */
     briefing: (world: World) => agentBriefing(prompts.get(world.domain) ?? '', world),
-    /** @throws UserError (2) for a budget in dollars where nobody knows its price */
+    /** @throws UserError (2) for a budget in dollars if its price is unknown */
     live: (budget: Budget, onNotice: (text: string) => void) => openPaid(target, pricing, asked, budget, onNotice),
   };
 }
 
 /** The prompts of these domains, those of `DIR/agent` first. @throws UserError (65) for a domain without one */
 async function promptsFor(domains: readonly string[], { domainPrompts }: EpisodeSettings, { cwd }: Io) {
-  // A folder of prompts may be meant for the world alone.
+  // A folder of prompts may be meant only for the world.
   const own = domainPrompts === undefined ? undefined : join(resolve(cwd, domainPrompts), 'agent');
   const known = await loadPrompts('agent', own !== undefined && (await exists(own)) ? own : undefined);
   const ofDomain = (domain: string) => {
     const prompt = known.prompt(domain);
     if (prompt !== undefined) return [domain, prompt] as const;
     throw badData(
-      `there is no prompt for an agent in the domain "${domain}"; write how it acts there into DIR/agent/${domain}.txt, and name the folder with --domain-prompts DIR`,
+      `the domain "${domain}" has no prompt for an agent; write how to act there into DIR/agent/${domain}.txt, and name the folder with --domain-prompts DIR`,
     );
   };
   return new Map([...new Set(domains)].sort().map(ofDomain));
 }
 
-/** The words by which an agent ends its episode. */
+/** The words with which an agent ends its episode. */
 const LAST_WORDS = { DONE: 'done', FAIL: 'gave-up' } as const;
 
 const ENDING =
@@ -199,15 +199,15 @@ export function agentBriefing(prompt: string, world: World): string {
   return agentSystemPrompt(`${prompt}\n\n${ENDING}`, describedTools(world.systemPrompt));
 }
 
-/** What is asked of the agent: its next action, in front of the world as it stands. Instructions to the world are none of its business. */
+/** Asks the agent for its next action in the world's current state. It does not see instructions to the world model. */
 export function agentQuestion(briefing: string, { preface, turns }: World): Question {
   const seen = turns.map(({ prompt, response }) => ({ action: partsOfPrompt(prompt).action, observation: response }));
   return { messages: agentMessages(briefing, preface, seen) };
 }
 
 /**
- * What a reply does: an action without its fence, an end with what the agent found out, or why it is neither. A last word counts where
- * the reply holds no action in a fence as well: an action is carried out first.
+ * Reads a reply: an action without its fence, an end with the agent's findings, or why it is neither. A last word only counts if the reply
+ * has no fenced action: an action is carried out first.
  */
 export function readAgentTurn(domain: Domain, reply: string) {
   const text = withoutThought(reply).trim();

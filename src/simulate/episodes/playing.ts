@@ -1,5 +1,5 @@
-// Episodes are played side by side: in each the agent acts and the world answers, until one of them ends it. Every reply is in the journal
-// before the next call, so that a kill loses none, and so is each episode's end.
+// Plays episodes concurrently: in each, the agent acts and the world answers until one of them ends it. Every reply, and each episode's
+// end, is in the journal before the next call, so that a kill loses none.
 
 import pLimit from 'p-limit';
 import type { CallLog, Io, ModelReply } from '../../core/types.js';
@@ -12,7 +12,7 @@ import { type EpisodeSettings, MOST_EPISODES } from '../options.js';
 import type { Budget, PaidModel, Simulation, Starts, StepOutcome } from '../simulation.js';
 import { type Agent, agentQuestion, type Episode, readAgentTurn } from './plan.js';
 
-/** Who is asked. */
+/** The two models of an episode. */
 export const PLAYERS = ['agent', 'world'] as const;
 type Player = (typeof PLAYERS)[number];
 const WHOSE: Readonly<Record<Player, string>> = { agent: "the agent's", world: "the world model's" };
@@ -21,8 +21,8 @@ const WHOSE: Readonly<Record<Player, string>> = { agent: "the agent's", world: "
 export const ENDS = {
   done: 'the agent said that the task is done',
   'gave-up': 'the agent said that nothing more can be done',
-  steps: 'the limit of steps was reached (--steps)',
-  unreadable: "no action could be read in the agent's replies",
+  steps: 'the step limit was reached (--steps)',
+  unreadable: "the agent's replies had no readable action",
   'no-observation': 'the world model gave no observation',
   context: 'the context of the world model or of the agent was full',
   refused: 'the world model or the agent refused',
@@ -33,22 +33,22 @@ interface Ending {
   readonly end: keyof typeof ENDS;
   /** Simulated turns. */
   readonly steps: number;
-  /** What the agent found out. */
+  /** The agent's findings. */
   readonly said?: string | undefined;
-  /** Why, where that is not said by the end alone. */
+  /** Details, if the end itself does not say why. */
   readonly reason?: string | undefined;
 }
 
-/** What a turn or an episode comes to, and what its record holds: an action, an observation or an end. Without any, the episode goes on another time. */
+/** The recorded result of a turn or an episode: an action, an observation or an end. If all are absent, a later session continues it. */
 interface Turn extends Partial<Ending> {
   readonly action?: string;
   readonly observation?: string;
   readonly truncated?: boolean;
-  /** What halted it; where nothing can be asked at all, it says why. */
+  /** What halted it; its `stop` says why nothing can be asked, if that is the case. */
   readonly failure?: Pick<LiveFailure, 'class' | 'reason' | 'stop'> | undefined;
 }
 
-/** What the episodes of an open run are played with. */
+/** Everything needed to play the episodes of an open run. */
 export interface Work {
   readonly settings: EpisodeSettings;
   readonly io: Io;
@@ -64,12 +64,12 @@ export interface Work {
   readonly notices: readonly string[];
 }
 
-/** So many episodes are played side by side where concurrency is adaptive. */
+/** Episodes played at once if concurrency is adaptive. */
 const SIDE_BY_SIDE = 16;
 
 /**
- * Plays what has not ended, until `io.stop` is aborted at most; `over` ends calls in flight. Never rejects.
- * @param onPlayed is told of the output tokens that the session took for the episode
+ * Plays unfinished episodes until `io.stop` aborts; `over` ends calls in flight. Never rejects.
+ * @param onPlayed called with the output tokens that the session used for the episode
  */
 export async function playAll(
   work: Work,
@@ -77,9 +77,9 @@ export async function playAll(
   onPlayed: (episode: Episode, played: Turn, tokens: number) => void,
 ) {
   const { run, budget, episodes, starts, settings, io } = work;
-  /** For each class of failure the episodes that it halted, and the reason of the first of them. */
+  /** By class of failure: the number of halted episodes, and the reason of the first. */
   const failures = new Map<string, { episodes: number; reason: string }>();
-  /** Why nothing can be asked at all. */
+  /** Why nothing more can be asked. */
   let error: unknown;
   const isOver = () => budget.reached !== undefined || error !== undefined || io.stop.aborted;
   const play = async (episode: Episode) => {
@@ -104,19 +104,19 @@ export async function playAll(
   const slots = pLimit(typeof concurrency === 'number' ? concurrency : SIDE_BY_SIDE);
   const todo = episodes.filter(({ number }) => endingOf(run.journal, number) === undefined);
   await slots.map(todo, (episode) => (isOver() ? undefined : play(episode).catch(note)));
-  /** `spent` is the budget that is used up, in words. */
+  /** `spent` names the exhausted budget. */
   return { failures, spent: budget.reached, error };
 }
 
 interface Play extends Work {
   readonly over: AbortSignal;
-  /** Whether nothing more may be asked: the user has interrupted, the budget is spent, or nothing can be asked at all. */
+  /** Whether nothing more may be asked: the user has interrupted, the budget is spent, or requests are impossible. */
   isOver(): boolean;
-  /** Resolves once the record is on the disk. */
+  /** Resolves once the record is on disk. */
   keep(id: string, row: JournalRecord['row'], log: Partial<CallLog> & JournalRecord['log']): Promise<void>;
 }
 
-/** Plays an episode to its end, from where its records leave it. */
+/** Plays an episode to its end, continuing from its records. */
 async function playEpisode({ number }: Episode, begun: World, play: Play): Promise<Turn> {
   const briefing = play.agent.briefing(begun);
   let { world, step, turn } = standingOf(play.run.journal, number, begun);
@@ -152,21 +152,21 @@ async function playEpisode({ number }: Episode, begun: World, play: Play): Promi
   }
 }
 
-/** What came of a call: a reply that counts, one that cannot be used, or none. */
+/** The outcome of a call: a valid reply, an unusable one, or none. */
 type Answer =
   | { readonly status: 'ok'; readonly reply: ModelReply; readonly said: Turn }
   | { readonly status: 'empty'; readonly reply: ModelReply; readonly flaw: string }
   | Exclude<StepOutcome, { status: 'ok' | 'empty' }>;
 
-/** The class of a reply that cannot be used. */
+/** The class of an unusable reply. */
 const UNUSABLE = 'unusable';
 const BROKEN_OFF = { class: 'interrupted', reason: 'the call was broken off' };
 
-/** Seeds of a turn, of an episode's turns, and of episodes lie apart. */
+/** Distances between the seeds of tries, turns and episodes. */
 const TRIES_APART = 10;
 const EPISODES_APART = 10_000;
 
-/** Asks until a reply can be used, or the tries are used up. What the model wrote, thinking included, is the evidence. */
+/** Asks until a reply is usable or the tries are used up. Records all that the model wrote, including thinking, as evidence. */
 async function takeTurn(
   player: Player,
   { number, step }: { readonly number: number; readonly step: number },
@@ -211,28 +211,28 @@ async function takeTurn(
   return player === 'world' ? { end: 'no-observation' } : { end: 'unreadable', reason: flaw };
 }
 
-/** Of the agent's turn and of the world's, in step `step` (from 0) of an episode. The episode's number is the id of its end. */
+/** The id of the agent's or the world's turn in a step (from 0) of an episode. The id of an episode's end is its number. */
 function idOf(episode: number, step: number, player: Player): string {
   return `${episode}/${step}${player === 'agent' ? 'a' : 'w'}`;
 }
 
-/** The id of a call that came to nothing, the `count`th of its turn. */
+/** The id of a call without result, the `count`th of its turn. */
 function lostIdOf(turnId: string, count: number): string {
   return `${turnId}.${count}`;
 }
 
 function keptIn(journal: Journal<RowSummary>, id: string): Turn | undefined {
-  // The records are the program's own, each with its checksum.
+  // Records are written by this program, each with its checksum.
   return journal.has(id) ? (journal.read(id).row as Turn) : undefined;
 }
 
-/** How an episode ended; undefined while it has not. */
+/** How an episode ended; undefined before that. */
 export function endingOf(journal: Journal<RowSummary>, episode: number): Ending | undefined {
   const { end, steps = 0, said, reason } = keptIn(journal, String(episode)) ?? {};
   return end && { end, steps, said, reason };
 }
 
-/** The world after all that the journal holds of an episode, and the agent's turn where the world has not answered it yet. */
+/** The world after all recorded turns of an episode, and the agent's turn if the world has not answered it yet. */
 export function standingOf(journal: Journal<RowSummary>, episode: number, begun: World) {
   let world = begun;
   for (let step = 0; ; step++) {
@@ -243,7 +243,7 @@ export function standingOf(journal: Journal<RowSummary>, episode: number, begun:
   }
 }
 
-/** The calls of a turn that came to nothing, and those of them whose replies could not be used. */
+/** Counts a turn's calls without result, and those of them with unusable replies. */
 function lostOf(journal: Journal<RowSummary>, id: string): { readonly all: number; readonly unusable: number } {
   let unusable = 0;
   for (let all = 0; ; all++) {
@@ -253,7 +253,7 @@ function lostOf(journal: Journal<RowSummary>, id: string): { readonly all: numbe
   }
 }
 
-/** What a record has come to. @throws TypeError for what no episode writes */
+/** The state of a record. @throws TypeError for a record that no episode writes */
 export function episodeState({ row }: JournalRecord): RowState {
   const { status, class: failure, reason } = row;
   if (status === 'ok') return { status, flags: [] };

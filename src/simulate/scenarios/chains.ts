@@ -1,6 +1,6 @@
-// What a run on scenarios asks, and what comes of it: chains of one step or more, each a scenario at a start, or the twin that it is held against;
-// the messages of each step; and the line of each in scenarios.jsonl. Of every domain the same few rows are taken as far as they fit, so that twins
-// are shared and prefix caches hit, as many as the calls allow, every scenario alike.
+// What a scenario run asks, and its results: chains of one or more steps, each a scenario at a start or the twin it is compared with; the
+// messages of each step; and its line in scenarios.jsonl. Scenarios of a domain take the same few rows where they apply, so that twins are
+// shared and prefix caches hit; the limit on calls cuts all scenarios equally.
 
 import type { Dataset, RowRef } from '../../benchmark/dataset.js';
 import { present, throwIfStopped, UserError } from '../../core/errors.js';
@@ -24,18 +24,18 @@ import type { StageJob } from '../../run/stage-contract.js';
 import { withSlots } from './forms.js';
 import { applyingTo, keptLines, outcomeOf, type Predicted, type Scenario, scenarioAt } from './scenario.js';
 
-/** Steps that follow one another, at a row of the data or at the suite's own start. */
+/** Consecutive steps at a row of the data or at the suite's own start. */
 interface Chain {
-  /** What its records are known by: of a row's twin the row's key, as of any prediction of the row. */
+  /** Id of its records; for a row's twin, the row's key, as for any prediction of the row. */
   readonly key: string;
-  /** Rows of one trajectory share it; a start of the suite's own is one by itself. */
+  /** Shared by the rows of a trajectory; each start of the suite's own has a separate one. */
   readonly trajectory: string;
   readonly domain: Domain;
-  /** The row of the data; undefined at a start of the suite's own. */
+  /** The row of the data; undefined at the suite's own start. */
   readonly row: RowRef | undefined;
-  /** Undefined for a twin that several scenarios share: it is the row as it stands, whose only step is its own. */
+  /** Undefined for a twin that several scenarios share: it is the unchanged row, with its own step only. */
   readonly scenario: Scenario | undefined;
-  /** What it is held against; undefined for a twin itself. */
+  /** The twin it is compared with; undefined for a twin itself. */
   readonly twin: Chain | undefined;
   readonly steps: number;
 }
@@ -45,19 +45,19 @@ export interface ScenarioJob extends StageJob {
   readonly chain: Chain;
   /** From 0. */
   readonly step: number;
-  /** What the step's record is known by; that of the last one stands for the chain. */
+  /** Id of the step's record; the last step's represents the chain. */
   readonly key: string;
 }
 
-/** A row as it stands. */
+/** An unchanged row. */
 function twinOfRow(row: RowRef): Chain {
   const { key, trajectory, domain } = row;
   return { key, trajectory, domain, row, scenario: undefined, twin: undefined, steps: 1 };
 }
 
 /**
- * A scenario at a row, or at its own start where there is none. One of one step is held against the row's twin, every other against a
- * twin of its own, which takes the same steps.
+ * A scenario at a row, or at its own start if there is no row. With one step, it is compared with the row's twin; otherwise with its own
+ * twin, which takes the same steps.
  */
 function chainOf(scenario: Scenario, domain: Domain, row?: Chain): Chain {
   const key = scenarioKey(row?.key ?? ownStart(scenario.name), scenario.name);
@@ -67,7 +67,7 @@ function chainOf(scenario: Scenario, domain: Domain, row?: Chain): Chain {
   return { ...chain, twin };
 }
 
-/** A chain's steps in their order. Those of a chain of several are asked one after the other: each sees what came of those before. */
+/** A chain's steps in order. They are asked one after another: each sees the results of the previous ones. */
 function jobsOf(chain: Chain): ScenarioJob[] {
   const { domain, trajectory, key, steps } = chain;
   const isSerial = steps > 1;
@@ -83,7 +83,7 @@ function jobsOf(chain: Chain): ScenarioJob[] {
   }));
 }
 
-/** Whether a step stands for a sample: a chain is one, known by its last step, and a twin is none. */
+/** Whether a step represents a sample: the last step of a chain does; a twin is not a sample. */
 export function isSample({ chain: { twin, steps }, step }: Pick<ScenarioJob, 'chain' | 'step'>): boolean {
   return twin !== undefined && step === steps - 1;
 }
@@ -93,14 +93,14 @@ function stepId({ key, steps }: Chain, step: number): string {
   return rowId(stepKey(key, step, steps), 0);
 }
 
-/** Tells of a row of the data which scenarios it is fit for. */
+/** Finds the scenarios that apply to a row of the data. */
 type Fitting = ReturnType<typeof fittingIn>;
 
 /**
- * Rows are taken in rounds, one for each scenario in each of its domains at a time, until each has as many as it may take or there are
- * no calls left. Starts of the suite's own come behind the first round. A row's twin is asked once, however many scenarios the row stands under.
- * @param fitting the scenarios that a row of the data is fit for
- * @throws UserError (2) where so few calls are too few for anything
+ * Takes rows in rounds, one per scenario and domain at a time, until each has its maximum or no calls are left. The suite's own starts come
+ * after the first round. A row's twin is asked once, however many scenarios use the row.
+ * @param fitting finds the scenarios that apply to a row of the data
+ * @throws UserError (2) if there are too few calls for a single scenario
  */
 export async function planOf(
   rows: readonly RowRef[],
@@ -109,16 +109,16 @@ export async function planOf(
   fitting: Fitting,
   choice: {
     readonly seed: number;
-    /** Rows of a domain that a scenario takes at most. */
+    /** Most rows of a domain per scenario. */
     readonly rowsEach: number;
-    /** Calls at most, those of twins included. */
+    /** Most calls, including those of twins. */
     readonly maxCalls: number;
   },
 ) {
   const twins = new Map<RowRef, Chain>();
   const taken: Chain[] = [];
   let callsLeft = choice.maxCalls;
-  // Once some do not fit nothing more does, so that every scenario gives up as much.
+  // Once one chain does not fit, no more are taken, so that all scenarios lose equally.
   let areSpent = false;
   const take = (chain: Chain) => {
     const twin = present(chain.twin);
@@ -146,21 +146,21 @@ export async function planOf(
     }
   }
   if (taken.length === 0 && areSpent) {
-    throw new UserError(`--max-calls ${choice.maxCalls} is too few: a scenario takes two calls, one for the twin`);
+    throw new UserError(`--max-calls ${choice.maxCalls} is too few; a scenario needs two calls, one for the twin`);
   }
   const used = new Set(taken.map(({ scenario }) => scenario));
   return {
-    /** In the order of asking. */
+    /** In the order in which they are asked. */
     jobs: inOrder(rows, scenarios, taken),
-    /** Scenarios that no chosen row is fit for, and that bring no start of their own. */
+    /** Scenarios that apply to no chosen row and have no start of their own. */
     unused: areSpent ? [] : scenarios.filter((scenario) => !used.has(scenario)),
   };
 }
 
 /**
- * Domain by domain and trajectory by trajectory. Of a trajectory come first its rows as they stand, and under instructions in front of
- * the action, which share all that stands before it; then, scenario by scenario, its rows under a changed system prompt, which share
- * nothing with those. So prefix caches hit as often as they can. Chains of the suite's own starts come last.
+ * Orders chains by domain and trajectory. In a trajectory, the unchanged rows and those with the instruction before the action come first,
+ * since they share everything before it; then, scenario by scenario, the rows with a changed system prompt, which share nothing with
+ * those. So prefix caches hit as often as possible. Chains at the suite's own starts come last.
  */
 function inOrder(rows: readonly RowRef[], scenarios: readonly Scenario[], taken: readonly Chain[]): ScenarioJob[] {
   const domains = [...new Set(rows.map(({ domain }) => domain))];
@@ -176,8 +176,8 @@ function inOrder(rows: readonly RowRef[], scenarios: readonly Scenario[], taken:
 }
 
 /**
- * A domain's rows in the order in which scenarios take them: every trajectory gives a row before any gives a second one. The same
- * seed gives the same order, whatever else is chosen, so that more rows are those rows and others.
+ * A domain's rows in the order in which scenarios take them: every trajectory provides one row before any provides a second. The order
+ * depends only on the seed, so choosing more rows keeps the earlier ones.
  */
 function inTakingOrder(members: readonly RowRef[], seed: number): RowRef[] {
   const ranked = <T>(items: readonly T[], nameOf: (item: T) => string) =>
@@ -190,8 +190,8 @@ function inTakingOrder(members: readonly RowRef[], seed: number): RowRef[] {
 }
 
 /**
- * Gives the next of a domain's rows that a scenario is fit for, each to a scenario at most once; undefined where none is left. Rows are
- * looked at when their turn comes, each once.
+ * Returns the domain's next row that fits a scenario, each at most once per scenario; undefined if none is left. Rows are examined lazily,
+ * each once.
  */
 function rowsToTake(members: readonly RowRef[], seed: number, fitting: Fitting) {
   const order = inTakingOrder(members, seed);
@@ -209,8 +209,8 @@ function rowsToTake(members: readonly RowRef[], seed: number, fitting: Fitting) 
 }
 
 /**
- * The search for rows that scenarios are fit for: one reading of a row for all of them.
- * @throws UserError: 130 or 143 once the user has interrupted
+ * Finds the scenarios that apply to a row; a row is read once for all of them.
+ * @throws UserError: 130 or 143 after an interrupt
  */
 export function fittingIn(dataset: Pick<Dataset, 'readSample'>, scenarios: readonly Scenario[], stop: AbortSignal) {
   return async (row: RowRef): Promise<ReadonlySet<Scenario>> => {
@@ -219,7 +219,7 @@ export function fittingIn(dataset: Pick<Dataset, 'readSample'>, scenarios: reado
   };
 }
 
-// What the world model is told in a chain: at its start, with the instruction and without it, and behind each step that was predicted.
+// The messages of a chain: at its start, with and without the instruction, and after each predicted step.
 
 type Start = Awaited<ReturnType<typeof startOf>>;
 
@@ -228,12 +228,12 @@ export async function startOf({ dataset, prompts, settings }: Inference, { row, 
     const sample = await dataset.readSample(row);
     return {
       domain,
-      /** With its slots filled; undefined for a row's twin. A row that a scenario has taken is one that it is fit for. */
+      /** With its slots filled; undefined for a row's twin. Scenarios only take rows to which they apply. */
       scenario: scenario && present(scenarioAt(scenario, sample)),
       /** The first step's messages, without the instruction. */
       messages: buildMessages(sample, settings.protocol, prompts.of(sample)),
       action: readTurnPrompt(turnOf(sample)).action,
-      /** What the environment really answered; undefined where no row tells. */
+      /** The environment's real answer; undefined if there is no row. */
       truth: withoutMarker(groundTruthOf(sample)),
     };
   }
@@ -249,9 +249,9 @@ export function startMessages(start: FreshStart, action: string): ChatMessage[] 
 }
 
 /**
- * What is told at a step.
- * @param predictions what the world model has predicted in the steps before
- * @param isTold whether the instruction is among it
+ * The messages of a step.
+ * @param predictions the world model's predictions in the earlier steps
+ * @param isTold whether they include the instruction
  */
 export function messagesAt(
   { domain, scenario, messages }: Start,
@@ -267,7 +267,7 @@ export function messagesAt(
   return told;
 }
 
-/** The action of a step: at a row, the first one is the row's own. */
+/** The action of a step; at a row, the first action is the row's own. */
 function actionOf({ scenario, action }: Start, step: number): string {
   return step === 0 ? action : ownAction(present(scenario), step);
 }
@@ -276,13 +276,13 @@ function ownAction({ steps }: Scenario, step: number): string {
   return present(steps[step]?.action);
 }
 
-/** The request to predict behind a turn's prompt: what rows of the benchmark begin it with. */
+/** How the request to predict after a turn's prompt begins in rows of the benchmark. */
 const REQUEST = '\n\nPlease analyze the input above';
 
 /**
- * The messages of the next step: the last prompt loses its request, the prediction (without thinking, tag and marker) stands behind
- * it as the observation, and the action is asked with the request that was taken off. Where a turn behind the first repeats the
- * screen's state, the next one does so, too: with the prediction.
+ * The messages of the next step: the request is removed from the last prompt, the prediction (without thinking, tag and marker) follows it
+ * as the observation, and the next action is asked with the removed request. If turns after the first repeat the screen's state, the
+ * next one also does, with the prediction.
  */
 export function nextStep(
   messages: readonly ChatMessage[],
@@ -318,15 +318,15 @@ export function putScenario({ put, framing, instruction }: Scenario, messages: r
   }
   const last = present(messages.at(-1));
   const prompt = last.content;
-  // In front of the action's heading; else behind the line that names the turn.
+  // Before the action's heading; else after the line that names the turn.
   const heading = actionHeadingAt(prompt);
   const at = heading < 0 ? (/^### Turn \d+[ \t]*\n/.exec(prompt)?.[0].length ?? 0) : heading;
   return [...messages.slice(0, -1), { ...last, content: `${prompt.slice(0, at)}${told}\n\n${prompt.slice(at)}` }];
 }
 
-// A line of scenarios.jsonl: what was answered, and at the end of a chain what came of the scenario, held against its twin.
+// A line of scenarios.jsonl: the answer, and at the end of a chain the scenario's result, compared with its twin.
 
-/** Gives the record of a step; undefined where there is none that holds. */
+/** Returns the record of a step; undefined if there is no valid one. */
 type RecordOf = (id: string) => JournalRecord | undefined;
 
 /** The line of a step. */
@@ -345,11 +345,11 @@ export function lineOf(job: ScenarioJob, record: JournalRecord, start: Start, re
   });
 }
 
-/** What stands behind the names where a chain ends. */
+/** The members after the names at the end of a chain. */
 function sampleMembers({ chain, key }: ScenarioJob, row: JsonObject, start: Start, recordOf: RecordOf): JsonObject {
   const { failure, verdicts, measures } = foundIn(chain, start, recordOf);
   const awb = { ...recordedPrediction(row) };
-  // A record of predictions has a text, and its flags are written by the program alone, from the list of them.
+  // A prediction's record has a text, and its flags are written only by this program, from the list of flags.
   const said = { gen: String(row.gen), awb, flags: awb.flags as readonly Flag[] };
   const prediction = { key, trajectory: chain.trajectory, repeat: 0, ...said };
   const missing = failure && unmeasured(withoutPrediction(failure));
@@ -360,7 +360,7 @@ function sampleMembers({ chain, key }: ScenarioJob, row: JsonObject, start: Star
 
 type Answer = ReturnType<typeof answersOf>[number];
 
-/** What the world model has answered in a chain's first steps, as far as one follows the other. */
+/** The world model's answers in a chain's first steps, up to the first missing one. */
 export function answersOf(chain: Chain, steps: number, recordOf: RecordOf) {
   const records = Array.from({ length: steps }, (_, step) => recordOf(stepId(chain, step)));
   const end = records.indexOf(undefined);
@@ -370,19 +370,19 @@ export function answersOf(chain: Chain, steps: number, recordOf: RecordOf) {
   });
 }
 
-/** Why nothing is known of a chain, or what the model made of it instead of answering; of several reasons the first that is not its own. */
+/** Why a chain has no result, or how the model failed to answer; of several reasons, the first not caused by the model comes first. */
 function failureOf(answers: readonly Answer[]): NoPrediction | undefined {
   const failures = answers.flatMap(({ failure }) => failure ?? []);
   return failures.find(({ class: name }) => !isModelCaused(name)) ?? failures[0];
 }
 
 /**
- * What is found in the predictions of a chain, held against those of its twin: the verdicts by step, the measures that rest on them, and
- * why there is no prediction in some step; only that where nothing is known of the chain.
+ * The findings in a chain's predictions, compared with its twin's: the verdicts by step, the measures based on them, and why a step has no
+ * prediction; only the latter if the chain has no result.
  *
- * Followed and leaked are 0 or 100. A step without a prediction by the model's own doing follows nothing; where no step has one, nothing
- * is known of leaks. Undisturbed is the share of lines that the twin predicts rightly, outside of what the instruction changes, which are
- * still there: none where the twin predicts no such line rightly. The twin is a false positive where it would count as followed.
+ * Followed and leaked are 0 or 100. A step without a prediction, if caused by the model, follows nothing; if no step has a prediction,
+ * leaked is unknown. Undisturbed is the share of lines still present among those that the twin predicts correctly and the instruction
+ * does not change; it is absent if the twin predicts no such line correctly. The twin is a false positive if it counts as followed.
  */
 function foundIn(chain: Chain, start: Start, recordOf: RecordOf) {
   const answers = answersOf(chain, chain.steps, recordOf);
@@ -403,7 +403,7 @@ function foundIn(chain: Chain, start: Start, recordOf: RecordOf) {
   return { verdicts, measures, failure };
 }
 
-/** A twin's answers; undefined where nothing is known of one of them. */
+/** A twin's answers; undefined if one of them is unknown. */
 function knownAnswers(twin: Chain, recordOf: RecordOf): readonly Answer[] | undefined {
   const answers = answersOf(twin, twin.steps, recordOf);
   const failure = failureOf(answers);
@@ -424,7 +424,7 @@ function predictedSteps(start: Start, answers: readonly Answer[], twins: readonl
   }));
 }
 
-/** Over all steps of which a verifier says what must not change. */
+/** Over all steps with a verifier for what must not change. */
 function undisturbedIn(scenario: Scenario, steps: readonly Predicted[]): number | undefined {
   let [kept, all] = [0, 0];
   for (const [index, { verify }] of scenario.steps.entries()) {

@@ -1,6 +1,6 @@
-// The form of a suite's file: which fields it has, and what may stand in each (docs/scenarios.md). Its patterns are regular expressions whose time
-// is bounded by pattern times text, whatever a model writes (RE2, in the syntax of JavaScript); their named groups fill slots in texts; and paths
-// are a small part of JSONPath (RFC 9535), which also goes into JSON that stands as a text inside JSON.
+// The form of a suite's file: its fields and their values (docs/scenarios.md). Patterns are regular expressions whose time is bounded by
+// pattern times text, whatever a model writes (RE2, in JavaScript's syntax); their named groups fill slots in texts. Paths are a small
+// subset of JSONPath (RFC 9535), which also descends into JSON encoded as text inside JSON.
 
 import { RE2JS, RE2JSException } from 're2js';
 import { z } from 'zod';
@@ -14,15 +14,15 @@ export interface Pattern {
   readonly ignoreCase?: true;
 }
 
-/** What the named groups of a pattern caught; a group that took no part is absent. */
+/** Captures of a pattern's named groups; a group that did not match is absent. */
 export type Groups = Readonly<Record<string, string>>;
 
-/** Of patterns that are searched for again and again. */
+/** Cache of compiled patterns, which are searched repeatedly. */
 const COMPILED = new WeakMap<Pattern, ReturnType<typeof compiledFrom>>();
 
 /**
- * The pattern, ready to search texts: RE2's, with JavaScript's names for groups and its white space. `^` and `$` stand at line feeds
- * alone, and a count is at most 1000.
+ * Compiles a pattern for RE2, with JavaScript's group names and white space. `^` and `$` match only at line feeds, and a count is at
+ * most 1000.
  * @throws SyntaxError with the reason
  */
 export function compilePattern(pattern: Pattern) {
@@ -35,10 +35,10 @@ function compiledFrom({ source, ignoreCase }: Pattern) {
   const regex = regexOf(source, ignoreCase === true);
   const names = Object.keys(regex.namedGroups());
   return {
-    /** Names of the groups, each once. */
+    /** Names of the groups, without duplicates. */
     names,
     test: (text: string) => regex.test(text),
-    /** The groups of the first match; undefined where there is none. */
+    /** The groups of the first match; undefined if there is none. */
     groups(text: string): Groups | undefined {
       if (names.length === 0) return regex.test(text) ? {} : undefined;
       const matcher = regex.matcher(text);
@@ -59,11 +59,11 @@ function regexOf(source: string, ignoreCase: boolean): RE2JS {
   }
 }
 
-/** White space as JavaScript knows it, and what ends its lines: RE2 keeps to ASCII, and to line feeds. */
+/** JavaScript's white space and line ends: RE2 only knows ASCII and line feeds. */
 const SPACES = '\\t-\\r\\p{Z}\\x{FEFF}';
 const LINE_ENDS = '\\n\\r\\x{2028}\\x{2029}';
 
-/** The source with `.` and `\s` spelled out as the characters that JavaScript takes for them. */
+/** The source with `.` and `\s` replaced by the character sets that they mean in JavaScript. */
 function forRe2(source: string): string {
   let isInSet = false;
   return source.replace(/\\.|[[\].]/gs, (piece) => {
@@ -75,20 +75,19 @@ function forRe2(source: string): string {
   });
 }
 
-/** Not what a pattern says of characters, such as `\p{sc}` and `\u{e9}`. */
+/** Excludes character escapes of patterns, such as `\p{sc}` and `\u{e9}`. */
 const SLOT = /(?<!\\[pPu])\{([a-z]\w*)\}/g;
 
-/** The names of the slots in a text, each once. */
+/** The names of the slots in a text, without duplicates. */
 export function slotsIn(text: string): string[] {
   return [...new Set(Array.from(text.matchAll(SLOT), ([, name = '']) => name))];
 }
 
 /**
- * Texts with their slots filled, at whatever depth; one without a value stays as it is. In the sources of patterns, values stand for
- * themselves.
+ * Fills slots in texts at any depth; a slot without a value stays. In the sources of patterns, values are escaped to match literally.
  */
 export function filled<T>(value: T, values: Groups): T {
-  // Nothing but texts changes in it.
+  // Only texts change.
   return JSON.parse(JSON.stringify(value), (key, inner: unknown) => {
     if (typeof inner !== 'string') return inner;
     return key === 'source' ? withSlots(inner, values, escaped) : withSlots(inner, values);
@@ -100,7 +99,7 @@ export function withSlots(text: string, values: Groups, put: (value: string) => 
   return text.replace(SLOT, (slot, name: string) => (Object.hasOwn(values, name) ? put(values[name] ?? '') : slot));
 }
 
-/** What a text says in words of its own: the pieces between slots, addresses and quoted texts, which are meant to appear elsewhere. */
+/** A text's own words: the pieces between slots, addresses and quoted texts, which are meant to appear elsewhere. */
 export function ownWordsOf(text: string): string[] {
   return text.split(/\{[a-z]\w*\}|`[^`]*`|"[^"\n]*"|“[^”]*”|[a-z]+:\/\/\S+/).filter((piece) => /\p{L}/u.test(piece));
 }
@@ -115,7 +114,7 @@ export function isJsonPath(path: string): boolean {
   return PATH.test(path);
 }
 
-/** The values at a path, in their order; none where it leads nowhere. A text on the way that holds JSON is gone into. */
+/** The values at a path, in order; none if it does not exist. Descends into texts that contain JSON. */
 export function valuesAt(root: unknown, path: string): unknown[] {
   let values = [root];
   for (const { groups = {} } of path.matchAll(SEGMENT)) {
@@ -131,14 +130,14 @@ export function valuesAt(root: unknown, path: string): unknown[] {
   return values;
 }
 
-/** MCP packs the JSON of a result as a text into a block. */
+/** MCP packs a result's JSON as text into a block. */
 function unpacked(value: unknown): unknown {
   return typeof value === 'string' && /^\s*[[{]/.test(value) ? (parseJson(value) ?? value) : value;
 }
 
 /**
- * The JSON that a text is or holds: the whole text, or the first lines that begin with a bracket and parse, to the last bracket of
- * their kind. Undefined where there is none.
+ * The JSON in a text: the complete text, or from the first line that begins with a bracket to the last bracket of its kind, if that
+ * parses. Undefined if there is none.
  */
 export function jsonIn(text: string): unknown {
   const whole = parseJson(text.trim());
@@ -150,33 +149,33 @@ export function jsonIn(text: string): unknown {
   return end < 0 ? undefined : parseJson(rest.slice(0, end + 1));
 }
 
-/** A state that has to be reached is asked for in three steps at most: the row's own action, and two of the suite's. */
+/** A state to reach takes at most three steps: the row's own action, and two of the suite's. */
 const MOST_STEPS = 3;
 const MOST_STATUS = 255;
-/** The share of lines that have to stay, in percent, where the file does not say. */
+/** Default share of lines that must stay, in percent. */
 const DEFAULT_PERCENT = 90;
 
-/** Where an instruction stands: behind the system prompt, or in front of the action. */
+/** The place of an instruction: after the system prompt, or before the action. */
 const PUTS = ['system', 'before-action'] as const;
 export type Put = (typeof PUTS)[number];
 
-/** What is said of a field whose value is not as it has to be. A pattern alone is short for one in a mapping. */
+/** The message for a field with an invalid value. A plain pattern is short for one in a mapping. */
 function needs(form: string) {
   return {
     error: ({ input, path = [] }: z.core.$ZodRawIssue) => {
       const key = path.findLast((step) => typeof step === 'string' && step !== 'pattern');
-      return `"${String(key)}" ${input === undefined ? 'is missing; it ' : ''}has to be ${form}`;
+      return `"${String(key)}" ${input === undefined ? 'is missing; it ' : ''}must be ${form}`;
     },
   };
 }
 
 const SAYS = needs('a text that is not empty, in quotes where it reads as a number');
-/** A text that says something. A number is not one: YAML would have changed how it is written. */
+/** A non-blank text. A number is not accepted: YAML would have changed its spelling. */
 const text = z.string(SAYS).regex(/\S/, { ...SAYS, abort: true });
 const trimmed = text.transform((value) => value.trim());
 
 function list<Item extends z.ZodType>(item: Item, most = Number.MAX_SAFE_INTEGER) {
-  const form = needs(most === Number.MAX_SAFE_INTEGER ? 'a list' : `a list of ${most} at most`);
+  const form = needs(most === Number.MAX_SAFE_INTEGER ? 'a list' : `a list of at most ${most}`);
   return z.array(item, form).min(1, form).max(most, form);
 }
 
@@ -185,14 +184,14 @@ function texts(most?: number) {
   return z.preprocess((value) => (Array.isArray(value) ? value : [value]), list(text, most));
 }
 
-/** A text as it may be once its slots are filled: any text may fill one. */
+/** A sample of a text with filled slots: any text may fill one. */
 function sampleOf<T>(value: T): T {
   return filled(value, Object.fromEntries(slotsIn(JSON.stringify(value)).map((slot) => [slot, 'x'])));
 }
 
 const TRUTH_VALUE = z.boolean(needs('true or false')).exactOptional();
 
-/** A pattern as a text, or as `{pattern, ignore_case}`, tried at once: one that is wrong would say so in the middle of a run. */
+/** A pattern as a text, or as `{pattern, ignore_case}`, compiled at once: otherwise a wrong one would only fail in the middle of a run. */
 function pattern(key: string) {
   return z
     .preprocess(
@@ -205,14 +204,14 @@ function pattern(key: string) {
         compilePattern(sampleOf(found));
       } catch (error) {
         if (!(error instanceof SyntaxError)) throw error;
-        const message = `"${key}" has to be a pattern: ${messageOf(error)}`;
+        const message = `"${key}" must be a pattern: ${messageOf(error)}`;
         context.addIssue({ code: 'custom', path: ['pattern'], message });
       }
       return found;
     });
 }
 
-/** What some value at a path has to be. */
+/** What a value at a path must be. */
 export type JsonExpectation =
   | { readonly equals: unknown }
   | { readonly matches: Pattern }
@@ -229,14 +228,14 @@ const jsonVerifier = mapping('"json_path"', {
   exists: TRUTH_VALUE,
 }).transform(({ path, ...given }, context) => {
   if (JSON_KEYS.filter((key) => Object.hasOwn(given, key)).length !== 1) {
-    context.addIssue('"json_path" needs one of "equals", "matches" and "exists" beside its "path"');
+    context.addIssue('"json_path" needs one of "equals", "matches" and "exists" in addition to its "path"');
   }
-  // One of the three keys stands there.
+  // Exactly one of the three keys is present.
   return { kind: 'json_path' as const, path, expect: given as JsonExpectation };
 });
 
-const WORDS = needs('a whole number of words of the instruction in a row, or 0 for none');
-/** What a prediction must not give away: phrases, and how many words of the instruction in a row. */
+const WORDS = needs("a whole number of the instruction's words in a row, or 0 for none");
+/** What a prediction must not reveal: phrases, and how many consecutive words of the instruction. */
 const never = z.preprocess(
   (value) => (isObject(value) ? value : { phrases: value }),
   mapping('"never"', { phrases: texts().exactOptional(), words: z.int(WORDS).min(0, WORDS).exactOptional() }),
@@ -248,44 +247,44 @@ const PERCENT = needs('a number above 0 and up to 100');
 
 /** How a prediction shows that an instruction was followed, by kind. */
 const VERIFIERS = {
-  /** Every text stands in it; runs of white space are as good as one space. */
+  /** Contains every text; runs of white space count as one space. */
   contains: texts().transform((found) => ({ kind: 'contains' as const, texts: found })),
-  /** No text stands in it. */
+  /** Contains none of the texts. */
   lacks: texts().transform((found) => ({ kind: 'lacks' as const, texts: found })),
   matches: pattern('matches').transform((found) => ({ kind: 'matches' as const, pattern: found })),
   json_path: jsonVerifier,
-  /** The status of the command that the action ran, as the domain shows one. */
+  /** The status of the action's command, in the domain's form. */
   exit_status: z
     .union([z.literal('nonzero'), z.int(STATUS).min(0, STATUS).max(MOST_STATUS, STATUS)], STATUS)
     .transform((status) => ({ kind: 'exit_status' as const, status })),
   /**
-   * Lines that the world model predicts rightly without the instruction (of the truth alone, where there is no such prediction) are
-   * still there, in at least `percent` of cases; lines in which `except` is found do not count.
+   * At least `percent` of the lines that the world model predicts correctly without the instruction (or of the truth's, if there is no
+   * such prediction) are still there; lines that match `except` do not count.
    */
   unchanged_elsewhere: mapping('"unchanged_elsewhere"', {
     except: pattern('except').exactOptional(),
     percent: z.number(PERCENT).gt(0, PERCENT).lte(100, PERCENT).default(DEFAULT_PERCENT),
   }).transform((found) => ({ kind: 'unchanged_elsewhere' as const, ...found })),
-  /** What no prediction may say: of the scenario, in addition to what the file says for all. */
+  /** What no prediction may contain, in addition to the file's own list. */
   never: never.transform((found) => ({ kind: 'never' as const, ...found })),
 };
 
 const VERIFIER_NAMES = Object.keys(VERIFIERS);
 const ONE_KEY = `a verifier has one key, such as "contains: TEXT"; write one of ${VERIFIER_NAMES.join(', ')}`;
 
-/** Mappings of one key, which names the kind. */
+/** Mappings with one key, which names the kind. */
 const verifier = z
   .strictObject(VERIFIERS, { error: keysError(VERIFIER_NAMES, ONE_KEY, 'verifier') })
   .partial()
   .transform((given, context) => {
     const [found, ...others] = Object.values(given);
     if (found !== undefined && others.length === 0) return found;
-    // Of a name that is not known its own fault tells.
+    // An unknown name has its own fault.
     if (context.issues.length === 0) context.addIssue(ONE_KEY);
     return z.NEVER;
   });
 const verify = list(verifier).refine((found) => found.some(({ kind }) => kind !== 'never'), {
-  error: `"verify" has to hold a verifier by which one sees that it was followed: one of ${VERIFIER_NAMES.filter((name) => name !== 'never').join(', ')}`,
+  error: `"verify" needs a verifier that shows that the instruction was followed: one of ${VERIFIER_NAMES.filter((name) => name !== 'never').join(', ')}`,
 });
 export type VerifierForms = z.infer<typeof verify>;
 export type Verifier = Exclude<VerifierForms[number], { kind: 'never' }>;
@@ -296,14 +295,14 @@ const places = {
   history: pattern('history').exactOptional(),
 };
 
-/** Patterns: each of them has to be found, and none of `not`. `history` is the text of the earlier turns, and what stands before the row's own action. */
+/** Patterns: all must match, and none of `not`. `history` is the text of the earlier turns, and everything before the row's own action. */
 const applies = mapping('"applies"', { ...places, not: mapping('"not"', places).exactOptional() });
 export type Conditions = z.infer<typeof applies>;
 
 const NAME = needs('small letters, digits and dashes, such as disk-full');
 const name = z.string(NAME).regex(/^[a-z0-9][a-z0-9-]*$/, NAME);
 
-/** The members that scenarios at rows and at a start of their own share. */
+/** Members common to scenarios at rows and at their own start. */
 const head = {
   name,
   about: trimmed.default(''),
@@ -333,7 +332,7 @@ export const worldForm = mapping('"world"', {
   ),
 });
 
-/** A whole file; its scenarios and its world are read one by one, so that a fault in one hides none of another. */
+/** A complete file; scenarios and world are read one by one, so that a fault in one does not hide faults in others. */
 export const fileForm = mapping('a suite', {
   domains: texts().exactOptional(),
   never: never.exactOptional(),

@@ -1,4 +1,4 @@
-// `awb infer --scenarios` from the suite to the file: rows are planned, asked and verified; and `--list-scenarios`: what a suite holds.
+// `awb infer --scenarios` from the suite to the file: plans, asks and verifies rows; and `--list-scenarios`: the contents of a suite.
 
 import { resolve } from 'node:path';
 import { fingerprintOf, listFolder } from '../../benchmark/prompts.js';
@@ -22,35 +22,35 @@ import { answersOf, fittingIn, isSample, lineOf, messagesAt, planOf, type Scenar
 import type { Scenario } from './scenario.js';
 import type { ScenarioSuite } from './suite.js';
 
-/** The options of awb infer that put instructions to the world model, beside those of every inference. */
+/** Options of awb infer that give instructions to the world model, in addition to those of every inference. */
 export const SCENARIO_OPTIONS = under('Simulation', {
   scenarios: option.text(
     'SUITE',
-    'put instructions to the world model and verify what it makes of them: standard, or a folder of scenarios',
+    'give the world model instructions and verify how it follows them: standard, or a folder of scenarios',
   ),
-  'scenario-rows': option.integer('rows of each domain that a scenario takes at most, one of every trajectory first', {
+  'scenario-rows': option.integer('most rows per scenario and domain, one of every trajectory first', {
     min: 1,
     default: 20,
     belongsTo: 'scenarios',
   }),
-  'max-calls': option.integer('calls at most; every scenario gives up rows alike', { min: 1, belongsTo: 'scenarios' }),
+  'max-calls': option.integer('most calls; all scenarios lose rows equally', { min: 1, belongsTo: 'scenarios' }),
   'list-scenarios': option.flag(
-    'list the scenarios of the suite, and to how many rows of --data-dir each applies; nothing is asked',
+    "list the suite's scenarios, and to how many rows of --data-dir each applies; nothing is asked",
   ),
 } as const satisfies OptionTable);
 
 export type ScenarioSettings = InferSettings & Settings<typeof SCENARIO_OPTIONS>;
 
-/** Everything that one run on scenarios works on. */
+/** Everything that a scenario run needs. */
 interface Instructing extends Inference {
   readonly suite: ScenarioSuite;
   readonly jobs: readonly ScenarioJob[];
 }
 
 /**
- * Puts the suite's scenarios to the world model.
- * @returns what came of asking, and the file that it went to; undefined where only the bill was wanted, which is printed
- * @throws UserError: what opening data, suite and model throws; 2 where no chosen row is fit for any scenario
+ * Runs the suite's scenarios on the world model.
+ * @returns the result and its file; undefined if only the bill was printed
+ * @throws UserError: the errors of opening data, suite and model; 2 if no scenario applies to a chosen row
  */
 export async function instruct(
   settings: ScenarioSettings & { readonly scenarios: string },
@@ -59,13 +59,13 @@ export async function instruct(
 ) {
   if (settings.repeats > 1 || settings.rollout) {
     throw new UserError(
-      '--repeats and --rollout do not go with --scenarios: take more rows instead, with --scenario-rows',
+      '--repeats and --rollout cannot be combined with --scenarios; take more rows instead, with --scenario-rows',
     );
   }
   const suite = await openSuite(settings.scenarios, settings, io);
   return withChosenRows(settings, io, async (rows) => {
     const { dataset, chosen, pricing } = rows;
-    // A baseline answers for rows alone: it knows of no start of a suite's own, and of no step behind a row.
+    // A baseline only answers for rows, not for a suite's own starts or for steps after a row.
     const isAskable = ({ at, steps }: Scenario) =>
       settings.baseline === undefined || ('applies' in at && steps.length === 1);
     const scenarios = suite.scenarios.filter(isAskable);
@@ -76,14 +76,14 @@ export async function instruct(
     if (jobs.length === 0) {
       const wanted = [...new Set(suite.scenarios.flatMap(({ domains }) => domains))].sort().join(', ');
       throw new UserError(
-        `no chosen row is fit for a scenario of ${suite.name}, which are for ${wanted}; choose others with --domains, --ids and --sample, or name another suite`,
+        `no scenario of ${suite.name} applies to a chosen row; they are for ${wanted}; choose others with --domains, --ids and --sample, or name another suite`,
       );
     }
     const lines = planText(plan, suite.scenarios.length - scenarios.length);
     const said = lines.flatMap((line) => wrapped(line, io.stderr.columns, 2));
     if (!settings.quiet) io.stderr.write(`${said.join('\n')}\n\n`);
     const work: Instructing = { settings, io, shown, suite, jobs, ...rows };
-    // Which rows stand under which scenarios is no part of it: more of them go into the same file.
+    // The chosen rows and scenarios are not part of the identity: more of them go into the same file.
     const identity = (stored: Manifest | undefined) => ({
       mode: 'scenarios',
       suite: `${suite.name} ${suite.fingerprint.slice(0, FINGERPRINT_DIGITS)}`,
@@ -98,29 +98,29 @@ export async function instruct(
         return undefined;
       }
       const result = await askStage(stage);
-      // A twin alone tells nothing, and who has interrupted waits for nothing.
+      // Print results only if a sample is done (twins are not enough), and not after an interrupt.
       const isTold = !io.stop.aborted && jobs.some((job) => isSample(job) && run.journal.has(job.id));
       return { result, file: run.outputPath, isTold };
     });
   });
 }
 
-/** What is asked, and what of the suite is not, a sentence each. */
+/** What is asked, and what of the suite is left out, a sentence each. */
 function planText({ jobs, unused }: Awaited<ReturnType<typeof planOf>>, leftOut: number): string[] {
   const chains = new Set(jobs.map(({ chain }) => chain).filter(({ twin }) => twin !== undefined));
   const scenarios = new Set(Array.from(chains, ({ scenario }) => scenario)).size;
   const names = unused.map(({ name }) => name).join(', ');
-  const told = `${counted(leftOut, 'scenario')} of several steps, or at a start of its own, left out: a baseline knows nothing of them`;
+  const told = `left out: ${counted(leftOut, 'scenario')} with several steps or an own start, which a baseline cannot answer`;
   return [
     `${counted(scenarios, 'scenario')}: ${counted(chains.size, 'sample')}, with their twins ${counted(jobs.length, 'call')}`,
-    ...(unused.length === 0 ? [] : [`fit for no chosen row, and left out: ${names}`]),
+    ...(unused.length === 0 ? [] : [`left out, since no chosen row fits: ${names}`]),
     ...(leftOut === 0 ? [] : [told]),
   ];
 }
 
 /**
- * The suite, held to the chosen rows where the user names a folder of data.
- * @throws UserError: what opening either throws, 130 or 143 once the user has interrupted
+ * The suite, with the number of fitting chosen rows if the user names a data folder.
+ * @throws UserError: the errors of opening either; 130 or 143 after an interrupt
  */
 export async function listedSuite(settings: InferSettings, name: string, io: Io) {
   const suite = await openSuite(name, settings, io);
@@ -136,13 +136,13 @@ export async function listedSuite(settings: InferSettings, name: string, io: Io)
 }
 
 /**
- * The suite that the user names, with domains of the user's own where there are prompts for them.
- * @throws UserError: 66 where there is no such suite or folder of prompts, 65 with every fault of the suite by file and line
+ * The suite that the user names, with the user's own domains if there are prompts for them.
+ * @throws UserError: 66 if there is no such suite or folder of prompts, 65 with every fault of the suite by file and line
  */
 async function openSuite(name: string, { domainPrompts }: InferSettings, { cwd }: Io): Promise<ScenarioSuite> {
   const files = domainPrompts === undefined ? [] : await listFolder(resolve(cwd, domainPrompts));
   const domains = files.flatMap((file) => /^(.*)\.txt$/s.exec(file)?.[1] ?? []);
-  // Loaded when there is a suite: the library of its schema takes a while.
+  // Loaded only if needed, since the schema library takes a while.
   const { loadScenarioSuite } = await import('./suite.js');
   return loadScenarioSuite(name, { cwd, domains });
 }
@@ -155,7 +155,7 @@ function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
   const recordIn = (id: string) => (journal.has(id) ? journal.read(id) : undefined);
   const answersBefore = ({ chain, step }: ScenarioJob) => answersOf(chain, step, recordIn);
   const says = baseline && baselineOf(baseline, dataset);
-  /** A later step's record holds as long as the answers that it was asked behind. */
+  /** A later step's record is valid as long as the answers before it. */
   const stampOf = (job: ScenarioJob, mark: string) =>
     job.step === 0 ? mark : `${hashOf(answersBefore(job).map(({ gen }) => gen))} ${mark}`;
   const questionOf = async (job: ScenarioJob): Promise<Question> => {
@@ -178,7 +178,7 @@ function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
       return recordOf(job.id, prediction, { ...outcome, stamp: stampOf(job, markOf(run)) });
     }),
     questions: async (job) => [await questionOf(job)],
-    // A scenario's prompt is that of its twin, but for the instruction.
+    // A scenario's prompt equals its twin's, except for the instruction.
     placeOf: ({ chain: { row, twin }, step }) =>
       row === undefined || twin !== undefined || step > 0 ? undefined : placeOfRow(dataset, row),
     compose: async (job, record) => lineOf(job, record, await startOf(work, job.chain), recordIn),
@@ -187,14 +187,14 @@ function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
   };
 }
 
-/** Of a suite's fingerprint, in identities and headings. */
+/** Digits of a suite's fingerprint in identities and headings. */
 const FINGERPRINT_DIGITS = 12;
 
 function hashOf(texts: readonly string[]): string {
   return fingerprintOf(texts).slice(0, 16);
 }
 
-/** @param fit how many rows each scenario is fit for, by its name; undefined without data. One at a start of its own needs no row. */
+/** @param fit number of fitting rows by scenario name; undefined without data. A scenario with its own start needs no row. */
 function listDocument({ name, fingerprint, scenarios }: ScenarioSuite, fit?: ReadonlyMap<string, number>) {
   return {
     schema: 'awb.scenario-suite/1',
@@ -212,7 +212,7 @@ function listDocument({ name, fingerprint, scenarios }: ScenarioSuite, fit?: Rea
 
 const NAME_COLUMNS = 32;
 
-/** A row for each scenario. */
+/** One row per scenario. */
 export function listTable({ name, fingerprint, scenarios }: ReturnType<typeof listDocument>): Table {
   return {
     columns: ['Scenario', 'Domains', 'Put', 'Steps', 'Rows', 'Verifiers'].map((heading) => {
@@ -230,7 +230,7 @@ export function listTable({ name, fingerprint, scenarios }: ReturnType<typeof li
       ]),
     ],
     footnotes: [
-      `${oneLine(name, 40)}: ${counted(scenarios.length, 'scenario')}, fingerprint ${fingerprint.slice(0, 12)}. Rows: those of --data-dir that it is fit for; start: it brings a start of its own.`,
+      `${oneLine(name, 40)}: ${counted(scenarios.length, 'scenario')}, fingerprint ${fingerprint.slice(0, 12)}. Rows: those of --data-dir that fit; start: the scenario has its own start.`,
     ],
   };
 }

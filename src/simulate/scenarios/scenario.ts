@@ -1,5 +1,5 @@
-// Scenarios: what a world model is instructed to let happen, at which rows, with the slots of its texts, such as `{path}`, filled by what the row's
-// conditions caught; and verifiers: whether predictions show what was instructed and give nothing away, each verdict with a sentence that says why.
+// Scenarios: what a world model is instructed to make happen, and at which rows; slots in the texts, such as `{path}`, are filled from the
+// captures of the row's conditions. And verifiers: whether predictions show what was instructed and reveal nothing, each verdict with a reason.
 
 import { common } from '../../core/groups.js';
 import { canonicalJson } from '../../core/json.js';
@@ -23,51 +23,51 @@ import {
 
 export const BUNDLED_SUITES = ['standard'] as const;
 
-/** Changes with what instructions, verifiers or the order of asking mean: part of the identity of a run. */
+/** Changes with the meaning of instructions, verifiers or the order of requests; part of a run's identity. */
 export const SCENARIOS_VERSION = 1;
 
 /**
- * One scenario. Its texts may hold slots such as `{path}`, which the named groups of `applies` fill: `scenarioAt` gives the scenario of a
- * row, without slots.
+ * One scenario. Its texts may contain slots such as `{path}`, which the named groups of `applies` fill; `scenarioAt` returns the scenario
+ * at a row, without slots.
  */
 export interface Scenario {
   /** Unique within its suite. */
   readonly name: string;
-  /** One line for people. */
+  /** One line for readers. */
   readonly about: string;
   readonly domains: readonly Domain[];
   readonly put: Put;
   readonly instruction: string;
   /** The words around an instruction, with the slot `{instruction}`. */
   readonly framing: string;
-  /** Where it stands: at rows that meet these conditions, or at a start of its own, which no row asks. */
+  /** Where it applies: at rows that meet these conditions, or at its own start, without a row. */
   readonly at: { readonly applies: Conditions } | { readonly start: FreshStart };
-  /** What is asked, in order: one step, or up to three. */
+  /** One to three steps, asked in order. */
   readonly steps: readonly ScenarioStep[];
-  /** Whether the verifiers of every step have to be met, or those of any one: a state that has to be reached in time. */
+  /** Whether the verifiers of every step must pass, or those of any one (a state to reach in time). */
   readonly holds: 'each' | 'any';
-  /** What no step's prediction may say. */
+  /** What no step's prediction may contain. */
   readonly never: Never;
 }
 
 interface ScenarioStep {
-  /** The action, as it stands in its fence; absent where it is the row's own, which is the first step alone. */
+  /** The action, as in its fence; absent if it is the row's own, which only the first step can have. */
   readonly action?: string | undefined;
   /** At least one. */
   readonly verify: readonly Verifier[];
 }
 
-/** What betrays that an instruction was given. What the row's own truth or turn says as well betrays nothing. */
+/** Text that reveals an instruction. Text that also occurs in the row's own truth or turn reveals nothing. */
 export interface Never {
-  /** In any case of letters. */
+  /** Compared without regard to case. */
   readonly phrases: readonly string[];
-  /** So many words in a row of `own`. */
+  /** This many consecutive words of `own`. */
   readonly words: number;
-  /** What the instruction and its framing say in words of their own: without slots and quoted texts, which are meant to appear. */
+  /** The instruction's and framing's own words: without slots and quoted texts, which are meant to appear. */
   readonly own: readonly string[];
 }
 
-/** The scenario as it is put to this row, its slots filled; undefined where it does not apply, or brings a start of its own. */
+/** The scenario at this row, with its slots filled; undefined if it does not apply, or has its own start. */
 export function scenarioAt(scenario: Scenario, sample: Sample): Scenario | undefined {
   const groups = groupsAt(scenario, sample.domain, textsOfRow(sample));
   if (groups === undefined) return undefined;
@@ -75,13 +75,13 @@ export function scenarioAt(scenario: Scenario, sample: Sample): Scenario | undef
   return { ...scenario, ...filled({ instruction, steps }, groups) };
 }
 
-/** Those of the scenarios that apply to this row. */
+/** The scenarios that apply to this row. */
 export function applyingTo(sample: Sample, scenarios: readonly Scenario[]): Scenario[] {
   const texts = textsOfRow(sample);
   return scenarios.filter((scenario) => groupsAt(scenario, sample.domain, texts) !== undefined);
 }
 
-/** What the scenario's conditions catch; undefined where it does not apply. */
+/** The captures of the scenario's conditions; undefined if it does not apply. */
 function groupsAt({ at, domains }: Scenario, domain: Domain, texts: RowTexts): Groups | undefined {
   if (!('applies' in at) || !domains.includes(domain)) return undefined;
   const { not, ...wanted } = at.applies;
@@ -89,7 +89,7 @@ function groupsAt({ at, domains }: Scenario, domain: Domain, texts: RowTexts): G
   return isRuledOut ? undefined : caught(wanted, texts);
 }
 
-/** What conditions look at. */
+/** The texts that conditions match. */
 const PLACES = ['action', 'truth', 'history'] as const;
 type RowTexts = Readonly<Record<(typeof PLACES)[number], string>>;
 
@@ -99,7 +99,7 @@ function textsOfRow(sample: Sample): RowTexts {
   return { action, truth, history: [...textsOf(earlierTurns(sample)), preface].join('\n') };
 }
 
-/** What the groups of all conditions caught; undefined where one is not met. Where several have a group of one name, the first that caught holds. */
+/** The captures of all conditions; undefined if one is not met. If several have a group of the same name, the first capture applies. */
 function caught(conditions: Omit<Conditions, 'not'>, texts: RowTexts): Groups | undefined {
   let groups: Groups = {};
   for (const place of PLACES) {
@@ -112,11 +112,11 @@ function caught(conditions: Omit<Conditions, 'not'>, texts: RowTexts): Groups | 
   return groups;
 }
 
-// Verifiers: whether predictions show what a scenario instructed and give nothing away, each verdict with a sentence that says why.
+// Verifiers: whether predictions show what a scenario instructed and reveal nothing, each verdict with a reason.
 
 /**
- * What the predictions of a scenario's steps say; its slots are filled. A step that failed has an empty prediction, which follows nothing.
- * Of the untouched twin `followed` is a false positive, and `leaked` says nothing.
+ * Verifies the predictions of a scenario's steps; its slots are filled. A failed step has an empty prediction, which follows nothing.
+ * For the untouched twin, `followed` is a false positive, and `leaked` is meaningless.
  */
 export function outcomeOf(scenario: Scenario, predicted: readonly Predicted[]) {
   const steps = scenario.steps.map(({ verify: verifiers }, index): Verdict[] => {
@@ -129,40 +129,40 @@ export function outcomeOf(scenario: Scenario, predicted: readonly Predicted[]) {
   const isMet = (verdicts: readonly Verdict[]) =>
     verdicts.length > 0 && verdicts.every(({ verifier, met }) => verifier === 'never' || met);
   return {
-    /** Every verifier of every step is met, or every one of some step where the state has to be reached in any of them. */
+    /** All verifiers of every step pass; for a state to reach in time, all verifiers of any one step. */
     followed: scenario.holds === 'any' ? steps.some(isMet) : steps.every(isMet),
-    /** A step's prediction gives away that there was an instruction. */
+    /** A step's prediction reveals that there was an instruction. */
     leaked: steps.some((verdicts) => verdicts.some(({ verifier, met }) => verifier === 'never' && !met)),
-    /** By step; the verdict of `never` stands last in each. */
+    /** By step; the verdict of `never` is the last of each. */
     steps,
   };
 }
 
-/** A step's prediction, and what it is held against. Observations stand without their marker (`shownPrediction`, `withoutMarker`). */
+/** A step's prediction, and what it is compared with. Observations have no marker (`shownPrediction`, `withoutMarker`). */
 export interface Predicted {
   readonly domain: Domain;
   readonly prediction: string;
   /** The action of the step. */
   readonly action: string;
-  /** What the world model saw besides the instruction: the turn's prompt, or all of the dialogue. */
+  /** What the world model saw apart from the instruction: the turn's prompt, or the complete dialogue. */
   readonly seen?: string;
-  /** What the environment really answered, without the instruction; absent where no row tells. */
+  /** The environment's real answer, without the instruction; absent if there is no row. */
   readonly truth?: string | undefined;
-  /** What the world model answers at the same place without the instruction; absent for the twin itself. */
+  /** The world model's answer at the same place without the instruction; absent for the twin itself. */
   readonly twin?: string | undefined;
 }
 
-/** `why` is short and fit for a terminal, whatever the model wrote. */
+/** `why` is short and safe for a terminal, whatever the model wrote. */
 interface Verdict {
   readonly verifier: Verifier['kind'] | 'never';
   readonly met: boolean;
   readonly why: string;
 }
 
-/** Whether it is met, and why. */
+/** Whether the verifier passes, and why. */
 type Answer = readonly [met: boolean, why: string];
 
-/** What one verifier says of a prediction; an empty one follows nothing. The verifier's slots are filled. */
+/** Applies one verifier to a prediction; an empty prediction follows nothing. The verifier's slots are filled. */
 export function verify(verifier: Verifier, of: Predicted): Verdict {
   const isEmpty = of.prediction.trim() === '';
   const [met, why]: Answer = isEmpty ? [false, 'the prediction is empty'] : answerTo(verifier, of);
@@ -217,7 +217,7 @@ function isExpected(value: unknown, expect: { equals: unknown } | { matches: Pat
   return compilePattern(expect.matches).test(typeof value === 'string' ? value : canonicalJson(value));
 }
 
-/** Runs of white space are as good as one space. */
+/** Collapses runs of white space to one space. */
 function squeezed(text: string): string {
   return text.replace(/\s+/g, ' ');
 }
@@ -228,18 +228,18 @@ function quoted(text = ''): string {
   return `"${oneLine(text, MOST_QUOTED_COLUMNS)}"`;
 }
 
-/** `rc=2`, `exit status 1`, `[exit code: 127]`, `<returncode>0</returncode>`, `"exit_code": 1`: a line of its own, or a member. */
+/** `rc=2`, `exit status 1`, `[exit code: 127]`, `<returncode>0</returncode>`, `"exit_code": 1`: a line of its own, or a JSON member. */
 const STATED =
   /^[ \t([<"]*(?:rc|exit(?:ed)?|return ?code|(?:command )?exit(?:ed)?[ _-]?(?:with )?(?:status|code))["'>]?[ \t]*[=: ]?[ \t]*(-?\d{1,3})\b[^\n]*$/gim;
-/** Whatever ends a shell's line with `$?`, the number stands on a line of its own. */
+/** However a shell line prints `$?`, the number is on its own line. */
 const ASKED = /\$\?/;
 const NUMBER = /^[ \t]*(\d{1,3})[ \t]*$/gm;
 const MEMBER = /"(?:exit_?code|return_?code|exit_?status|status_?code)"[ \t]*:[ \t]*(-?\d{1,3})\b/gi;
 const TIMED_OUT = /^\[?timed out after /im;
 
 /**
- * The status that the prediction shows last; undefined where it shows none. A terminal shows one where a command prints it (`echo $?`),
- * a tool of a coding agent where it is not 0; tools of other kinds state it in their result.
+ * The last status in the prediction; undefined if it has none. A terminal shows one if a command prints it (`echo $?`), a coding agent's
+ * tool if it is not 0; other tools state it in their result.
  */
 function exitStatusIn({ domain, prediction, action }: Predicted): number | undefined {
   const stated = lastNumber(prediction, STATED) ?? lastNumber(prediction, MEMBER);
@@ -254,10 +254,10 @@ function lastNumber(text: string, pattern: RegExp): number | undefined {
 }
 
 /**
- * Of the lines that the world model predicts rightly without the instruction (those of the truth that its twin has, too; without a
- * twin those of the truth, without a truth those of the twin), how many the prediction has. Blank lines do not count, nor those in
- * which `except` is found; white space at both ends is no difference. A line that stands twice has to be there twice. A line end that
- * is written as `\n`, as in JSON packed into a text, is one, too.
+ * Of the lines that the world model predicts correctly without the instruction (lines common to truth and twin; without a twin the
+ * truth's, without a truth the twin's), how many the prediction has. Blank lines and lines that match `except` do not count; leading and
+ * trailing white space is ignored. A line that occurs twice must occur twice. An escaped `\n`, as in JSON packed into a text, also
+ * ends a line.
  */
 export function keptLines({ prediction, truth, twin }: Predicted, except?: Pattern) {
   const changing = except === undefined ? undefined : compilePattern(except);
@@ -272,8 +272,8 @@ function linesOf(text: string): string[] {
 }
 
 /**
- * The first thing in the prediction that it must never say; undefined where there is none. What `known` says as well (what the model
- * saw without the instruction, the truth) gives nothing away.
+ * The first forbidden text in the prediction; undefined if there is none. Text that also occurs in `known` (what the model saw without the
+ * instruction, and the truth) reveals nothing.
  */
 function leakIn(never: Never, prediction: string, known: readonly string[]): string | undefined {
   const text = plain(prediction);
@@ -289,7 +289,7 @@ function leakIn(never: Never, prediction: string, known: readonly string[]): str
   return run && `it repeats the instruction: ${quoted(run.trim())}`;
 }
 
-/** Every run of so many words. */
+/** All runs of `length` consecutive words. */
 function runsOf(text: string, length: number): string[] {
   const words = plain(text).trim().split(' ');
   return Array.from(
@@ -298,7 +298,7 @@ function runsOf(text: string, length: number): string[] {
   );
 }
 
-/** Words in lower case with one space around each: punctuation and layout are no difference. */
+/** Lower-case words with one space around each, so that punctuation and layout do not matter. */
 function plain(text: string): string {
   return ` ${(text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? []).join(' ')} `;
 }

@@ -1,5 +1,5 @@
-// Scenario suites on disk: the bundled one, and those of a user's own, which are checked whole before anything is asked. A file is read by its
-// form, and checked for what no form says: whether its slots, domains and facts fit together.
+// Scenario suites on disk: the bundled one, and the user's own, which are checked completely before anything is asked. A file is read by its
+// form, then checked for what the form cannot express: whether its slots, domains and facts fit together.
 
 import { stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
@@ -28,20 +28,20 @@ import {
 import { BUNDLED_SUITES, type Never, SCENARIOS_VERSION, type Scenario } from './scenario.js';
 
 /**
- * Scenarios as a suite's files describe them, every one of them checked, in the order of the files' names. The fingerprint is a SHA-256
- * in hex over all that the suite says: comments and layout do not count.
+ * The scenarios in a suite's files, all checked, in order of file names. The fingerprint is a SHA-256 in hex of the suite's contents;
+ * comments and layout do not count.
  */
 export type ScenarioSuite = Awaited<ReturnType<typeof loadScenarioSuite>>;
 
 const YAML_FILE = /\.ya?ml$/;
-/** A device has no end, and YAML of many keys takes minutes. */
+/** A device never ends, and YAML with very many keys takes minutes. */
 const MOST_BYTES = 1_000_000;
 
 /**
- * Reads the suite of that name, in that folder (all of its YAML files) or in that file. A bundled suite's name comes before a folder
- * of the same name, which `./NAME` reaches. docs/scenarios.md describes the format.
- * @param domains that the user's own prompts or rubrics know beside the seven
- * @throws UserError: 66 where there is none, 65 with every fault by file and line
+ * Reads a suite by bundled name, folder (all its YAML files) or file. A bundled suite takes precedence over a folder of the same name;
+ * `./NAME` names the folder. docs/scenarios.md describes the format.
+ * @param domains known to the user's own prompts or rubrics, in addition to the seven
+ * @throws UserError: 66 if there is none, 65 with every fault by file and line
  */
 export async function loadScenarioSuite(
   given: string,
@@ -51,7 +51,7 @@ export async function loadScenarioSuite(
   const known = [...new Set([...DOMAINS, ...domains])];
   const wordingPath = bundled('wording.yaml');
   const { plain, document } = await parseYaml(await readText(wordingPath), wordingPath, EXIT.badData);
-  // The program's own file.
+  // A file of this program.
   const wording = plain(document) as Wording;
   const scenarios: Scenario[] = [];
   const faults: string[] = [];
@@ -63,7 +63,7 @@ export async function loadScenarioSuite(
     for (const { scenario, at } of scenariosIn(file.plain(file.document), known, wording, fault)) {
       const before = places.get(scenario.name);
       if (before === undefined) places.set(scenario.name, `${shown}:${file.lineOf(at)}`);
-      else fault(at, `the name "${scenario.name}" stands at ${before} already; choose another`);
+      else fault(at, `the name "${scenario.name}" is already used at ${before}; choose another`);
       scenarios.push(scenario);
     }
     faults.push(...found.sort((a, b) => a.line - b.line).map(({ line, what }) => `${shown}:${line}: ${what}`));
@@ -72,7 +72,7 @@ export async function loadScenarioSuite(
   return { name, fingerprint: fingerprintOf([SCENARIOS_VERSION, canonicalJson(scenarios)]), scenarios };
 }
 
-/** The suite's name, and its files; `shown` is the path as messages name it: as the user gave it. */
+/** The suite's name and files; `shown` is the path in messages, as the user gave it. */
 async function filesOf(given: string, cwd: string) {
   const known = BUNDLED_SUITES.find((name) => name === given);
   const path = known === undefined ? resolve(cwd, given) : bundled(known);
@@ -84,27 +84,27 @@ async function filesOf(given: string, cwd: string) {
   }
   const name = basename(path).replace(YAML_FILE, '');
   if (found.isFile() && found.size <= MOST_BYTES) return { name, files: [{ path, shown: given }] };
-  if (!found.isDirectory()) throw badData(`${given} is not a file of scenarios: not a regular file, or over 1 MB`);
+  if (!found.isDirectory()) throw badData(`${given} is not a scenario file: not a regular file, or over 1 MB`);
   const files = (await listFolder(path)).filter((file) => YAML_FILE.test(file)).sort();
-  if (files.length === 0) throw inputMissing(`the folder ${given} holds no YAML file; a suite is one or more of them`);
+  if (files.length === 0) throw inputMissing(`the folder ${given} has no YAML file; a suite needs at least one`);
   return { name, files: files.map((file) => ({ path: join(path, file), shown: join(given, file) })) };
 }
 
-/** Seen from src as from dist, the package's root is three folders up. */
+/** From src and from dist, the package's root is three folders up. */
 function bundled(name: string): string {
   return fileURLToPath(new URL(`../../../scenarios/${name}`, import.meta.url));
 }
 
-/** What holds where a file says nothing else. */
+/** Defaults for a file. */
 interface Wording {
   readonly framing: Readonly<Record<Put, string>>;
   readonly never: Pick<Never, 'phrases' | 'words'>;
 }
 
-/** Is told what is wrong, and where. */
+/** Called with a fault and its place. */
 type Tell = (at: Path, what: string) => void;
 
-/** What a file holds; `tell` hears of all that is wrong in it at once. What a scenario at fault is like, nobody knows. */
+/** The scenarios of a file; `tell` is called with all its faults. Faulty scenarios are left out. */
 function scenariosIn(
   value: unknown,
   known: readonly Domain[],
@@ -157,7 +157,7 @@ function scenariosIn(
     };
   }
 
-  /** A scenario for each of a world's questions, under the world's name and its own. */
+  /** A scenario for each question of a world, named by the world and the question. */
   function questionsOf(form: z.infer<typeof worldForm>, at: Path) {
     const { name, about, put, domain, system, task, state, instruction, questions } = form;
     const before = faults;
@@ -166,15 +166,15 @@ function scenariosIn(
     const facts = new Map(form.facts.map((fact) => [factKey(fact.subject, fact.relation), fact]));
     for (const [index, fact] of form.facts.entries()) {
       if (facts.get(factKey(fact.subject, fact.relation)) === fact) continue;
-      fault([...at, 'facts', index], `the ${fact.relation} of ${fact.subject} is told twice; leave one of them out`);
+      fault([...at, 'facts', index], `the ${fact.relation} of ${fact.subject} appears twice; remove one`);
     }
     const forms: VerifierForms = form.verify ?? [{ kind: 'contains', texts: ['{object}'] }];
     const verify = forms.filter((each) => each.kind !== 'never');
     if (slotsIn(JSON.stringify(verify)).join() !== 'object') {
-      fault([...at, 'verify'], '"verify" has to hold the slot {object}, and no other: what the fact says');
+      fault([...at, 'verify'], '"verify" must contain the slot {object} for the fact, and no other');
     }
     if (slotsIn(instruction).join() !== 'facts') {
-      fault([...at, 'instruction'], '"instruction" has to hold the slot {facts}, and no other');
+      fault([...at, 'instruction'], '"instruction" must contain the slot {facts}, and no other');
     }
     if (faults > before) return [];
     const framing = framings[put];
@@ -206,7 +206,7 @@ function scenariosIn(
   }
 }
 
-/** Every slot is filled by a group. */
+/** Checks that a group fills every slot. */
 function checkSlots(
   { instruction, then, applies: { not: _, ...wanted } }: z.infer<typeof scenarioForm>,
   verify: readonly Verifier[],
@@ -221,7 +221,7 @@ function checkSlots(
   }
 }
 
-/** With the phrases that further fields add; the last that tells a number of words holds. */
+/** Adds the phrases of further fields; the last number of words applies. */
 function withNever(before: Wording['never'], added: readonly NeverForm[]): Wording['never'] {
   return {
     phrases: [...before.phrases, ...added.flatMap(({ phrases }) => phrases ?? [])],

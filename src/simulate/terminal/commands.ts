@@ -1,5 +1,5 @@
-// `awb simulate` for a person at a terminal, and for a script behind a pipe: a session in worlds, the one that is acted in and its branches; what
-// can be typed beside actions, as a table of commands; and a trajectory as a file of the benchmark, by which nothing that is there is lost.
+// `awb simulate` for a person at a terminal, and for a script on a pipe: a session with a current world and its branches, the table of
+// commands, and saving a trajectory as a file of the benchmark without overwriting others.
 
 import { dirname, resolve } from 'node:path';
 import {
@@ -22,10 +22,10 @@ import { ENDING, type Simulation, startOfFlags, writeRow } from '../simulation.j
 import { faultOf, type Lines, liveScreen, openLines, roomText, type Screen, scriptScreen } from './screen.js';
 
 interface Command {
-  /** What stands behind its name, for the help. */
+  /** What follows its name, for the help. */
   readonly operand?: string;
   readonly help: string;
-  /** Does it, and gives what there is to say. @throws UserError where it cannot be done */
+  /** Runs the command and returns its message. @throws UserError if it is not possible */
   run(session: Session, operand: string, io: Io): Promise<string | undefined> | string | undefined;
 }
 
@@ -33,13 +33,13 @@ interface Command {
 const COMMANDS: Readonly<Record<string, Command>> = {
   scenario: {
     operand: '[TEXT|off]',
-    help: 'tell the world model what is to happen, in front of each action from now on; alone, show it',
+    help: 'tell the world model what should happen, before each action from now on; alone, show it',
     run(session, text) {
       if (text !== '') session.instruction = text === 'off' ? '' : text;
       const { instruction } = session;
       return instruction === ''
-        ? 'no scenario: the world goes its own way'
-        : `the world model is told in front of each action: ${instruction}\n(/scenario off ends it)`;
+        ? 'no scenario: the world model decides what happens'
+        : `the world model reads before each action: ${instruction}\n(/scenario off ends it)`;
     },
   },
   undo: {
@@ -50,10 +50,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
       return session.enter(before, 'back');
     },
   },
-  retry: { help: 'ask the last action anew, under another seed', run: (session) => session.retry() },
+  retry: { help: 'ask the last action again, with another seed', run: (session) => session.retry() },
   fork: {
     operand: '[NAME]',
-    help: 'go on in a branch of this name, made of this world or gone back to; alone, list them',
+    help: 'switch to a branch of this name, or create it from this world; alone, list the branches',
     run(session, name) {
       const { branches, branch } = session;
       if (name === '') {
@@ -72,7 +72,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   },
   show: {
     operand: '[N|system]',
-    help: 'list the turns; with a number, all of one; system: the system prompt',
+    help: 'list the turns; with a number, show that turn; system: the system prompt',
     run: ({ world }, what) => shown(world, what),
   },
   save: {
@@ -80,26 +80,26 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: "write this trajectory in the benchmark's format (FILE_test.jsonl); ! replaces a file",
     run: save,
   },
-  usage: { help: 'show what has been asked and spent, and how full the context is', run: usageText },
+  usage: { help: 'show calls, tokens and spending, and how full the context is', run: usageText },
   help: { help: 'list the commands', run: helpText },
   quit: { help: 'end (so does Ctrl-D, or Ctrl-C twice)', run: () => '' },
 };
 
-/** A typed line that is a command: its name and what stands behind it. A path such as `/bin/ls` is none, and no line with a space in front. */
+/** Parses a command line into its name and operand. A path such as `/bin/ls` is not a command, nor is a line with a leading space. */
 function commandIn(line: string): { readonly name: string; readonly operand: string } | undefined {
   const match = /^\/([a-z]+)(?:\s+(.*))?$/s.exec(line.trimEnd());
   return match === null ? undefined : { name: match[1] ?? '', operand: (match[2] ?? '').trim() };
 }
 
-/** Does what the command says. What is wrong with it is said, and nothing is lost. @returns the exit code of what was wrong */
+/** Runs a command. A UserError is shown, and the session continues. @returns its exit code */
 async function runCommand(name: string, operand: string, session: Session, io: Io): Promise<ExitCode | undefined> {
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   try {
     if (command === undefined) {
       throw new UserError(`there is no command /${name}; /help lists them (a space in front makes it an action)`);
     }
-    // `/undo 3` goes back by one turn alone.
-    if (command.operand === undefined && operand !== '') throw new UserError(`/${name} takes nothing behind it`);
+    // `/undo 3` would only go back by one turn.
+    if (command.operand === undefined && operand !== '') throw new UserError(`/${name} takes no operand`);
     const text = await command.run(session, operand, io);
     if (text !== undefined) session.screen.show({ type: 'command', command: name, text });
     return undefined;
@@ -121,10 +121,10 @@ async function save(session: Session, operand: string, io: Io): Promise<string> 
 }
 
 /**
- * Writes the world's trajectory as one row, and returns the file's path as it was made. The name ends in
- * `_test.jsonl`, whether it was given so or not, since `awb infer --data-dir` takes its folder by such files.
- * @param replace whether a file that is there may be replaced
- * @throws UserError: 2 where nothing has happened or the file is there already, 73 and 74 where it cannot be written
+ * Writes the world's trajectory as one row, and returns the path of the file. Its name ends in `_test.jsonl`, added if missing, since
+ * `awb infer --data-dir` reads such files.
+ * @param replace whether an existing file may be replaced
+ * @throws UserError: 2 if nothing has happened or the file exists, 73 and 74 if it cannot be written
  */
 export async function saveTrajectory(
   world: World,
@@ -136,14 +136,14 @@ export async function saveTrajectory(
   if (row === undefined) throw new UserError('there is nothing to save yet: no turn has happened');
   const shown = `${named.replace(/(?:_test)?(?:\.jsonl)?$/, '')}${ENDING}`;
   const path = resolve(cwd, shown);
-  const remedy = 'make room, or give another place';
+  const remedy = 'make room, or choose another place';
   const refuse = (error: unknown) => {
     throw error instanceof UserError ? error : cannotCreate(`cannot write ${shown}: ${messageOf(error)}; ${remedy}`);
   };
   await makeFolders(dirname(path)).catch(refuse);
   await writeRow(path, row, { name: shown, remedy }, replace).catch((error: unknown) => {
     if (codeOf(error) !== 'EEXIST') return refuse(error);
-    throw new UserError(`${shown} is there already: give another name, or replace it with /save ${shown}!`);
+    throw new UserError(`${shown} exists already; give another name, or replace it with /save ${shown}!`);
   });
   return shown;
 }
@@ -173,7 +173,7 @@ function listed({ domain, key, preface, turns }: World): string {
   ].join('\n');
 }
 
-/** What a session has taken. */
+/** Calls, tokens and spending of a session. */
 function usageText(session: Session): string {
   const { simulation } = session;
   const { spending } = simulation.budget;
@@ -189,7 +189,7 @@ const HELP_INDENT = 23;
 
 function helpText(): string {
   return [
-    'Anything else is an action. A line with a space in front is one in any case.',
+    'Anything else is an action. A line with a leading space is always one.',
     '``` opens and closes an action of several lines.',
     ...Object.entries(COMMANDS).map(([name, { operand = '', help }]) => {
       return `${`  /${name} ${operand}`.padEnd(HELP_INDENT)}${help}`;
@@ -199,22 +199,22 @@ function helpText(): string {
 
 const FIRST_BRANCH = 'main';
 
-/** What was asked last, so that it can be asked anew. */
+/** The last request, so that it can be repeated. */
 interface Asked {
   readonly world: World;
   readonly action: string;
   readonly instruction: string;
-  /** How often it was asked. */
+  /** Number of times it was asked. */
   readonly times: number;
 }
 
 class Session {
   branch = FIRST_BRANCH;
-  /** By their names, the present one among them. */
+  /** By name, including the current one. */
   readonly branches = new Map<string, World>();
-  /** What the world model is told in front of each action, until it is told otherwise; empty for nothing. */
+  /** Instruction to the world model before each action, until changed; empty for none. */
   instruction = '';
-  /** Of the first action that brought nothing about and was not asked again since. */
+  /** Exit code of a failed action, until one succeeds. */
   fault: ExitCode | undefined;
   saved: World | undefined;
   #asked: Asked | undefined;
@@ -236,7 +236,7 @@ class Session {
     this.branches.set(this.branch, world);
   }
 
-  /** Simulated turns of the present world, unless it was saved as it is. */
+  /** Simulated turns of the current world, unless exactly this world was saved. */
   get unsaved(): number {
     if (this.saved === this.world) return 0;
     return this.world.turns.filter(({ origin }) => origin === 'simulated').length;
@@ -248,21 +248,21 @@ class Session {
     await this.#ask({ world: this.world, action, instruction: this.instruction, times: 0 });
   }
 
-  /** Asks the last action anew, in the world in which it was done. @throws UserError where there is none */
+  /** Asks the last action again, in the world in which it was taken. @throws UserError if there is none */
   async retry(): Promise<undefined> {
     const asked = this.#asked ?? this.#lastTurn();
-    if (asked === undefined) throw new UserError('there is no action to ask anew');
+    if (asked === undefined) throw new UserError('there is no action to ask again');
     await this.#ask({ ...asked, instruction: this.instruction || asked.instruction });
   }
 
-  /** Goes on in another world. @returns where that is, behind the words given */
+  /** Continues in another world. @returns the given words and the place */
   enter(world: World, how: string): string {
     this.world = world;
     this.#asked = undefined;
-    return `${how} in front of turn ${world.turns.length + 1}`;
+    return `${how} before turn ${world.turns.length + 1}`;
   }
 
-  /** The last turn as something to be asked anew: one that was gone back to, or switched to. */
+  /** The last turn as a request to repeat, after going back or switching to it. */
   #lastTurn(): Asked | undefined {
     const world = undone(this.world);
     const turn = this.world.turns.at(-1);
@@ -292,7 +292,7 @@ class Session {
       if (room !== undefined && room.state !== 'open') screen.show({ type: 'note', text: roomText(room) });
       return;
     }
-    // A turn that is asked anew and fails is gone: its action has another outcome now, and nobody knows it.
+    // A repeated turn that fails is gone: its action now has another outcome, which is unknown.
     this.world = world;
     this.fault = faultOf(outcome).exitCode;
   }
@@ -301,16 +301,16 @@ class Session {
 const FENCE = '```';
 
 /**
- * Lets whoever types act in a world, until the input ends. In a pipe, actions behind one that brought nothing about are left out, and
- * the exit code tells of it; commands are carried out all the same.
- * @throws UserError where the world cannot be started
+ * Lets the user act in a world until the input ends. In a pipe, actions after a failed one are skipped, and the exit code reports it;
+ * commands still run.
+ * @throws UserError if the world cannot be started
  */
 export async function actInTerminal(simulation: Simulation, settings: SimulationSettings, io: Io): Promise<ExitCode> {
   const input = io.input?.();
   if (input === undefined) throw new UserError('there is no standard input to read actions from');
   const place = await startOfFlags(settings, io);
   if (place === undefined) {
-    throw new UserError('say where to start: --domain NAME for an empty world, or --from ROW for the place of a row');
+    throw new UserError('say where to start: --domain NAME for an empty world, or --from ROW to start at a row');
   }
   const start = await simulation.world(place);
   const isTyped = input.isTTY === true && io.stdout.isTTY && !settings.json;
@@ -338,7 +338,7 @@ export async function actInTerminal(simulation: Simulation, settings: Simulation
   }
 }
 
-/** Reads lines and does what they say. @returns the exit code of the first command that could not be carried out */
+/** Reads lines and executes them. @returns the exit code of the first command that failed */
 async function doAsTyped(session: Session, lines: Lines, io: Io, isTyped: boolean): Promise<ExitCode | undefined> {
   let fault: ExitCode | undefined;
   let mayEnd = false;
@@ -349,7 +349,7 @@ async function doAsTyped(session: Session, lines: Lines, io: Io, isTyped: boolea
     const command = commandIn(line);
     if (typeof typed === 'string' || command?.name === 'quit') {
       if (!isTyped || mayEnd || (typed !== 'interrupt' && session.unsaved === 0)) return fault;
-      const text = `${counted(session.unsaved, 'turn')} not saved; the same once more ends`;
+      const text = `${counted(session.unsaved, 'turn')} not saved; repeat to end anyway`;
       session.screen.show({ type: 'note', text });
       mayEnd = true;
     } else if (line.trim() !== '') {
@@ -359,13 +359,13 @@ async function doAsTyped(session: Session, lines: Lines, io: Io, isTyped: boolea
         const failed = await runCommand(command.name, command.operand, session, io);
         fault ??= failed;
       } else if (action !== undefined && !isTyped && session.fault !== undefined) {
-        session.screen.show({ type: 'fault', text: 'left out, since the action before it brought nothing about' });
+        session.screen.show({ type: 'fault', text: 'skipped, since the action before it failed' });
       } else if (action !== undefined) await session.act(action);
     }
   }
 }
 
-/** The action that a line begins: that line, or a block between fences. Undefined where it was given up. */
+/** The action that a line begins: the line itself, or a block between fences. Undefined if it was abandoned. */
 async function wholeAction(first: string, input: Lines): Promise<string | undefined> {
   if (first.trim() !== FENCE) return first.trim() === '' ? undefined : first;
   const lines: string[] = [];

@@ -1,5 +1,5 @@
-// What is typed and seen of a session. Typed lines have editing, history and Ctrl-C; a pipe's are read one by one. A person sees observations as
-// they come, a pipe each once it is whole, a program JSON; beside them remarks on an action that brought nothing about and on a context that fills.
+// Input and output of a session. Typed lines have editing, history and Ctrl-C; a pipe's are read one by one. A person sees observations as
+// they arrive, a pipe each when complete, a program JSON. Remarks report failed actions and a context that fills up.
 
 import { createInterface, type Interface } from 'node:readline';
 import { Readable, Writable } from 'node:stream';
@@ -13,7 +13,7 @@ import type { Room } from '../../model/context.js';
 import type { SimulationSettings } from '../options.js';
 import type { StepOutcome } from '../simulation.js';
 
-/** What is to be seen, under --json as it stands here; of a turn, its document. */
+/** What to show; --json prints it as is, a turn as its document. */
 type Shown =
   | { readonly type: 'command'; readonly command: string; readonly text: string }
   | { readonly type: 'note' | 'fault'; readonly text: string }
@@ -31,7 +31,7 @@ type Turn = Extract<Shown, { type: 'turn' }>;
 
 export interface Screen {
   show(shown: Shown): void;
-  /** A reply is waited for, of which `hear` is told as it comes, until its turn is shown. */
+  /** Starts waiting for a reply; `hear` gets its pieces until its turn is shown. */
   begin(): void;
   readonly hear: Hear;
 }
@@ -39,10 +39,10 @@ export interface Screen {
 const CLEAR_LINE = '\r\x1b[K';
 const WAITING = 'waiting …';
 
-/** A terminal: everything on one screen, remarks dim, the observation while it comes. */
+/** A terminal: everything on one screen, remarks dim, the observation as it arrives. */
 export function liveScreen({ stdout }: Pick<Io, 'stdout'>, { color }: { readonly color: boolean }): Screen {
   let reply = '';
-  /** Of the observation in it. */
+  /** The observation in it so far. */
   let seen = '';
   let growing = openGrowingPrintable();
   let endsLine = true;
@@ -79,7 +79,7 @@ export function liveScreen({ stdout }: Pick<Io, 'stdout'>, { color }: { readonly
     show(shown) {
       if (shown.type === 'command') return write(`${printable(shown.text, { multiline: true })}\n`);
       if (shown.type === 'again') {
-        note(`${againText(shown)}${seen === '' ? '' : ' (what stands above is void)'}`);
+        note(`${againText(shown)}${seen === '' ? '' : ' (ignore the text above)'}`);
         return begin();
       }
       if (shown.type !== 'turn') return note(shown.text);
@@ -88,7 +88,7 @@ export function liveScreen({ stdout }: Pick<Io, 'stdout'>, { color }: { readonly
       clear();
       if (outcome.status !== 'ok') return note(faultOf(outcome).text);
       if (seen !== outcome.observation) {
-        if (seen !== '') note('the whole reply reads otherwise; this is what counts:');
+        if (seen !== '') note('the complete reply reads differently; this is the observation:');
         write(printable(outcome.observation, { multiline: true }));
       }
       if (!endsLine) write('\n');
@@ -102,8 +102,8 @@ function againText({ reason, wait_ms }: Extract<Shown, { type: 'again' }>): stri
 }
 
 /**
- * For a script. A pipe has observations on standard output, each once it is whole, and all else on standard error; under --json all is
- * on standard output, one document a line.
+ * For a script. A pipe gets complete observations on standard output, and everything else on standard error; with --json, everything is
+ * on standard output, one document per line.
  */
 export function scriptScreen({ stdout, stderr }: Io, { quiet, json }: SimulationSettings): Screen {
   const show = (text: string, sink = stderr) => sink.write(`${printable(text, { multiline: true })}\n`);
@@ -141,17 +141,17 @@ function turnDocument({ turn, branch, action, instruction, outcome, ms }: Turn):
 type Failed = Exclude<StepOutcome, { status: 'ok' }>;
 type Acted = Extract<StepOutcome, { status: 'ok' }>;
 
-/** Why nothing has happened, with the next step; and what a script is told of it by the exit code. */
+/** Why nothing has happened, with the next step, and the exit code for scripts. */
 export function faultOf(outcome: Failed): { readonly text: string; readonly exitCode: ExitCode } {
   const [why, exitCode] = whyNot(outcome);
-  const next = '/retry asks anew, /undo and /reset go back, /save keeps what has happened';
+  const next = '/retry asks again, /undo and /reset go back, /save saves the turns so far';
   return { text: `${why}; the turn was not added: ${next}`, exitCode };
 }
 
 function whyNot(outcome: Failed): readonly [why: string, exitCode: ExitCode] {
   switch (outcome.status) {
     case 'empty':
-      return [`the reply holds no observation${outcome.truncated ? `: ${CUT_OFF}` : ''}`, EXIT.incomplete];
+      return [`the reply has no observation${outcome.truncated ? `: ${CUT_OFF}` : ''}`, EXIT.incomplete];
     case 'failed': {
       const { stop, class: kind, reason } = outcome;
       const isModels = kind === 'refused' || kind === 'context-overflow';
@@ -163,7 +163,7 @@ function whyNot(outcome: Failed): readonly [why: string, exitCode: ExitCode] {
     case 'full': {
       const { promptTokens, contextTokens } = outcome.room;
       const size = `${grouped(promptTokens)} of ${grouped(contextTokens)} tokens`;
-      return [`the context is full: ${size} leave no room for a reply`, EXIT.incomplete];
+      return [`the context is full: ${size}, no room for a reply`, EXIT.incomplete];
     }
     case 'spent':
       return [outcome.reason, EXIT.later];
@@ -173,36 +173,36 @@ function whyNot(outcome: Failed): readonly [why: string, exitCode: ExitCode] {
 }
 
 const CUT_OFF = 'it was cut off by its budget (--max-tokens) or by the context';
-const UNTAGGED = `the reply has no <${PREDICTION_TAG}>: all of it that is not thinking was taken for the observation`;
+const UNTAGGED = `the reply has no <${PREDICTION_TAG}>: everything but the thinking was taken as the observation`;
 
-/** Whether an observation stood in no tag. */
+/** Whether an observation had no tag. */
 function isUntagged({ reply }: Acted): boolean {
   return countTags(withoutThought(reply.content), PREDICTION_TAG) === 0;
 }
 
-/** What is odd about a turn that was added. */
+/** Remarks on an added turn. */
 function remarksOn(outcome: Acted): string[] {
   return [
-    ...(outcome.truncated ? [`${CUT_OFF}; the turn stands as it is, /retry asks anew`] : []),
+    ...(outcome.truncated ? [`${CUT_OFF}; the turn was added as is, /retry asks again`] : []),
     ...(isUntagged(outcome) ? [UNTAGGED] : []),
   ];
 }
 
-/** Said before the context is full. */
+/** Shown before the context is full. */
 export function roomText({ promptTokens, contextTokens }: Room): string {
   const share = Math.floor((100 * promptTokens) / contextTokens);
   return `the context is ${share} % full: about ${grouped(promptTokens)} of ${grouped(contextTokens)} tokens`;
 }
 
 const OPEN = `<${PREDICTION_TAG}>`;
-/** Thinking, closed or not, or the tag behind it. */
+/** Thinking, closed or not, or the tag after it. */
 const FRONT = new RegExp(`<think>[\\s\\S]*?(?:</think>|$)|${OPEN}`, 'gi');
 /** The closing tag and what follows it, or what may become one. */
 const BACK = new RegExp(`</${PREDICTION_TAG}>[\\s\\S]*$|<[/a-z_]*$`, 'i');
 
 /**
- * What is certain of the observation in the beginning of a reply; a longer beginning shows the same and more. How the reply is read in the
- * end may differ: where it has several tags, or an unpaired one.
+ * The part of the observation that is certain from the start of a reply; a longer start only adds to it. The final reading may differ if
+ * the reply has several tags, or an unpaired one.
  */
 export function certainObservation(reply: string): string {
   const tag = Array.from(reply.matchAll(FRONT)).find(([found]) => found.toLowerCase() === OPEN);
@@ -212,15 +212,15 @@ export function certainObservation(reply: string): string {
   return text.startsWith(OBSERVATION_MARKER) ? pythonStrip(text.slice(OBSERVATION_MARKER.length)) : text;
 }
 
-// Lines as they come: typed at a terminal, with editing, history and Ctrl-C, or read from a pipe.
+// Lines as they arrive: typed at a terminal, with editing, history and Ctrl-C, or read from a pipe.
 
-/** A line without its end, the end of all input, or a Ctrl-C at the prompt. */
+/** A line without its line break, the end of the input, or a Ctrl-C at the prompt. */
 type Typed = { readonly line: string } | 'end' | 'interrupt';
 
 export interface Lines {
-  /** Waits for the next line behind a prompt. */
+  /** Shows a prompt and waits for the next line. */
   next(prompt: string): Promise<Typed>;
-  /** Waits for the work while nothing is read; a Ctrl-C aborts it. */
+  /** Waits for the work without reading lines; a Ctrl-C aborts it. */
   during<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   close(): void;
 }
@@ -230,13 +230,13 @@ type Input = NonNullable<ReturnType<NonNullable<Io['input']>>>;
 const HISTORY = 1_000;
 
 /**
- * Lines that a person types, or those of a file or another program, whose prompts are not shown. What is typed ahead while a reply comes
- * is kept, and unseen until the next prompt.
+ * Lines that a person types, or those of a file or program, for which no prompts are shown. Lines typed while a reply arrives are kept, and
+ * stay hidden until the next prompt.
  */
 export function openLines(input: Input, { stdout: screen, stop }: Io, isTyped: boolean): Lines {
-  /** The prompt and what is typed are hidden while a reply comes. */
+  /** The prompt and typed text are hidden while a reply arrives. */
   let isMuted = !isTyped;
-  // The terminal as readline writes to it: through the sink, which takes secrets out.
+  // Readline writes to the terminal through the sink, which redacts secrets.
   const output = new Writable({
     decodeStrings: false,
     write(text, _encoding, done) {
@@ -245,7 +245,7 @@ export function openLines(input: Input, { stdout: screen, stop }: Io, isTyped: b
     },
   });
   Object.defineProperties(output, { isTTY: { value: true }, columns: { get: () => screen.columns } });
-  // A terminal is the process's own standard input, which is such a stream.
+  // A terminal is the process's own standard input, which has this type.
   const stream = isTyped ? (input as unknown as NodeJS.ReadableStream) : Readable.from(input, { objectMode: false });
   const history: string[] = [];
   const ahead: Typed[] = [];
@@ -258,7 +258,7 @@ export function openLines(input: Input, { stdout: screen, stop }: Io, isTyped: b
     waiting = undefined;
   };
   stop.addEventListener('abort', () => give('end'), { once: true });
-  // One that is closed while more is awaited ends, too.
+  // Input closed while awaited also counts as the end.
   stream.on('error', () => give('end'));
   const open = (): Interface => {
     const opened = createInterface({
@@ -273,14 +273,14 @@ export function openLines(input: Input, { stdout: screen, stop }: Io, isTyped: b
     opened.on('line', (line) => give({ line }));
     opened.on('close', () => {
       if (isTyped) reader = undefined;
-      // The prompt stands on this line.
+      // The prompt is on this line.
       if (!isMuted) screen.write('\n');
       give('end');
     });
     opened.on('SIGINT', () => {
       if (work !== undefined) return work.abort();
       const isEmpty = opened.line === '';
-      // What was typed is given up, as shells do.
+      // Discard the typed text, as shells do.
       opened.write(null, { ctrl: true, name: 'e' });
       opened.write(null, { ctrl: true, name: 'u' });
       screen.write('^C\n');
@@ -294,12 +294,12 @@ export function openLines(input: Input, { stdout: screen, stop }: Io, isTyped: b
       isMuted = !isTyped;
       const typed = ahead[0];
       if (typed !== undefined) {
-        // A file that has ended stays so.
+        // The end of a file stays queued.
         if (isTyped || typed !== 'end') ahead.shift();
         if (isTyped && typeof typed === 'object') screen.write(`${prompt}${typed.line}\n`);
         return typed;
       }
-      // Ctrl-D closes it, and whoever asks for a line goes on all the same.
+      // Ctrl-D closes the reader; another request for a line reopens it.
       reader ??= open();
       reader.setPrompt(prompt);
       reader.prompt(true);
@@ -319,7 +319,7 @@ export function openLines(input: Input, { stdout: screen, stop }: Io, isTyped: b
     close() {
       isMuted = true;
       reader?.close();
-      // A reader that waits for more would keep the process alive.
+      // A waiting reader would keep the process alive.
       if (!isTyped && 'destroy' in input && typeof input.destroy === 'function') input.destroy();
     },
   };

@@ -116,7 +116,7 @@ describe('a plan', () => {
   });
 
   it('is refused where the calls are too few for anything', async () => {
-    await expect(planned([A], { maxCalls: 1 })).rejects.toThrow('--max-calls 1 is too few: a scenario takes two calls');
+    await expect(planned([A], { maxCalls: 1 })).rejects.toThrow('--max-calls 1 is too few; a scenario needs two calls');
   });
 
   it('names the scenarios that no row is fit for', async () => {

@@ -151,21 +151,21 @@ describe('a fault is named by file and line, with its remedy', () => {
     ],
     ['an unknown key', changed('applies', 'applie'), '4: unknown key "applie"; did you mean "applies"?'],
     ['an unknown domain', changed('terminal', 'terminl'), '1: unknown domain "terminl"; did you mean "terminal"?'],
-    ['a wrong pattern', changed('(?<path>', '(<path>('), '5: "action" has to be a pattern: '],
+    ['a wrong pattern', changed('(?<path>', '(<path>('), '5: "action" must be a pattern: '],
     [
       'a pattern that looks ahead',
       changed("+)'", "+)(?=x)'"),
-      '5: "action" has to be a pattern: invalid or unsupported Perl syntax',
+      '5: "action" must be a pattern: invalid or unsupported Perl syntax',
     ],
     [
       'an empty instruction',
       changed('The disk that holds {path} is full.', "' '"),
-      '6: "instruction" has to be a text that is not empty',
+      '6: "instruction" must be a text that is not empty',
     ],
     [
       'no instruction',
       changed('    instruction: The disk that holds {path} is full.\n', ''),
-      '3: "instruction" is missing; it has to be a text',
+      '3: "instruction" is missing; it must be a text',
     ],
     [
       'an unknown slot',
@@ -180,25 +180,25 @@ describe('a fault is named by file and line, with its remedy', () => {
     [
       'no verifier by which one sees anything',
       changed('contains: No space left', 'never: x'),
-      '7: "verify" has to hold a verifier by which one sees that it was followed: one of contains',
+      '7: "verify" needs a verifier that shows that the instruction was followed: one of contains',
     ],
     [
       'no verifiers at all',
       changed('    verify:\n      - contains: No space left\n', ''),
-      '3: "verify" is missing; it has to be a list',
+      '3: "verify" is missing; it must be a list',
     ],
     [
       'no name',
       changed('  - name: full-disk\n    applies', '  - applies'),
-      '3: "name" is missing; it has to be small letters, digits and dashes',
+      '3: "name" is missing; it must be small letters, digits and dashes',
     ],
-    ['a name with blanks', changed('full-disk', 'Full disk'), '3: "name" has to be small letters'],
+    ['a name with blanks', changed('full-disk', 'Full disk'), '3: "name" must be small letters'],
     [
       'a number where a text belongs',
       changed('No space left', '28'),
-      '8: "contains" has to be a text that is not empty, in quotes where it reads as a number',
+      '8: "contains" must be a text that is not empty, in quotes where it reads as a number',
     ],
-    ['a list of verifiers that is none', changed('      - contains', '      contains'), '7: "verify" has to be a list'],
+    ['a list of verifiers that is none', changed('      - contains', '      contains'), '7: "verify" must be a list'],
     [
       'two verifiers in one',
       changed('- contains: No space left', '- { contains: a, lacks: b }'),
@@ -209,11 +209,11 @@ describe('a fault is named by file and line, with its remedy', () => {
       `${SCENARIO}    put: before_action\n`,
       '9: unknown place "before_action"; did you mean "before-action"?',
     ],
-    ['four steps', `${SCENARIO}    then: [a, b, c]\n`, '9: "then" has to be a list of 2 at most'],
+    ['four steps', `${SCENARIO}    then: [a, b, c]\n`, '9: "then" must be a list of at most 2'],
     [
       'a path that is none',
       changed('contains: No space left', 'json_path: { path: a.b, equals: 1 }'),
-      '8: "path" has to be a path such as $.items[0].price',
+      '8: "path" must be a path such as $.items[0].price',
     ],
     [
       'a path that expects nothing',
@@ -223,7 +223,7 @@ describe('a fault is named by file and line, with its remedy', () => {
     [
       'a status that is none',
       changed('contains: No space left', 'exit_status: 256'),
-      '8: "exit_status" has to be a whole number',
+      '8: "exit_status" must be a whole number',
     ],
     ['neither scenarios nor a world', 'domains: [web]\n', '1: the file has neither "scenarios" nor "world"'],
     ['a list', '- a\n', '1: a suite has to be a mapping with domains, never'],
@@ -250,7 +250,7 @@ describe('a fault is named by file and line, with its remedy', () => {
 
   test('a name that stands twice, in another file too', async () => {
     await expect(load({ 'a.yaml': SCENARIO, 'b.yaml': `\n${SCENARIO}` })).rejects.toThrow(
-      'suite/b.yaml:4: the name "full-disk" stands at suite/a.yaml:3 already; choose another',
+      'suite/b.yaml:4: the name "full-disk" is already used at suite/a.yaml:3; choose another',
     );
   });
 
@@ -266,7 +266,7 @@ describe('a fault is named by file and line, with its remedy', () => {
   test.each([
     ['standart', 'there is no scenario suite "standart": name a folder, a file, or a bundled one (standard)', 66],
     ['./nowhere', 'there is no scenario suite "./nowhere"', 66],
-    ['suite', 'the folder suite holds no YAML file', 66],
+    ['suite', 'the folder suite has no YAML file', 66],
   ])('%s is not there', async (given, message, exitCode) => {
     const loading = load({}, given);
     await expect(loading).rejects.toThrow(message);
@@ -332,12 +332,12 @@ describe('a world', () => {
     [
       'two facts that contradict each other',
       altered('  questions', '    - { subject: light, relation: keeper, object: Tom }\n  questions'),
-      '9: the keeper of light is told twice; leave one of them out',
+      '9: the keeper of light appears twice; remove one',
     ],
     [
       'a fact told twice',
       altered('  questions', '    - { subject: light, relation: keeper, object: Ines }\n  questions'),
-      '9: the keeper of light is told twice',
+      '9: the keeper of light appears twice',
     ],
     ['a question beside the facts', altered('[Ines, boat]', '[Ines, dog]'), '17: there is no fact of the dog of Ines'],
     [
@@ -345,13 +345,13 @@ describe('a world', () => {
       altered("ask light keeper'", "ask Ines'"),
       '14: the action names what it asks for ("Ines")',
     ],
-    ['an instruction without facts', altered('{facts}', 'nothing'), '6: "instruction" has to hold the slot {facts}'],
+    ['an instruction without facts', altered('{facts}', 'nothing'), '6: "instruction" must contain the slot {facts}'],
     ['an unknown domain', altered('mcp', 'mpc'), '3: unknown domain "mpc"; did you mean "mcp"?'],
-    ['no system prompt', altered('  system: You are tools.\n', ''), '1: "system" is missing; it has to be a text'],
+    ['no system prompt', altered('  system: You are tools.\n', ''), '1: "system" is missing; it must be a text'],
     [
       'verifiers that do not look at the answer',
       altered('  facts:', '  verify: [{ contains: x }]\n  facts:'),
-      '8: "verify" has to hold the slot {object}, and no other',
+      '8: "verify" must contain the slot {object} for the fact, and no other',
     ],
   ])('%s is a fault', async (_, text, fault) => {
     expect((await faultsOf(text))[0]).toContain(`suite/a.yaml:${fault}`);

@@ -29,7 +29,7 @@ test('a file that is there keeps its bytes, unless it is to be replaced', async 
   const refused = saveTrajectory(world, 'run', once, { cwd });
   await expect(refused).rejects.toMatchObject({
     exitCode: EXIT.usage,
-    message: expect.stringContaining('is there already'),
+    message: expect.stringContaining('exists already'),
   });
   expect(await readFile(path, 'utf8')).toBe('precious');
   await saveTrajectory(world, 'run', { ...once, replace: true }, { cwd });
@@ -69,7 +69,7 @@ test('what a full disk cut off is no file: neither data to infer, nor in the way
   const output = execFileSync('bash', ['-c', command, process.execPath, program, cwd], { encoding: 'utf8' });
   expect(JSON.parse(output)).toMatchObject({
     exitCode: EXIT.cannotWrite,
-    message: expect.stringMatching(/^cannot write run_test\.jsonl: .*; make room, or give another place$/),
+    message: expect.stringMatching(/^cannot write run_test\.jsonl: .*; make room, or choose another place$/),
   });
   expect(await readdir(cwd)).toEqual([]);
 });

@@ -94,11 +94,11 @@ describe('a script', () => {
       truncated: false,
       usage: { prompt_tokens: 5, completion_tokens: 3 },
     });
-    expect(command).toEqual({ type: 'command', command: 'undo', text: 'back in front of turn 1' });
+    expect(command).toEqual({ type: 'command', command: 'undo', text: 'back before turn 1' });
   });
 
   test.each([
-    ['an empty reply', { content: TAGGED('  ') }, 3, 'holds no observation'],
+    ['an empty reply', { content: TAGGED('  ') }, 3, 'has no observation'],
     ['a refusal', { message: { role: 'assistant', refusal: 'no' }, stream: false }, 3, 'refused'],
     ['a server error', { status: 500, body: 'oops' }, 69, 'transient'],
     ['a bad key', { status: 401, body: { error: { message: 'bad' } } }, 77, 'key'],
@@ -111,7 +111,7 @@ describe('a script', () => {
       );
       expect(code).toBe(exit);
       expect(stderr).toContain(words);
-      expect(stderr).toContain('left out');
+      expect(stderr).toContain('skipped');
       expect(stdout).toBe('$ ls\nout 1\n1 turn saved in kept_test.jsonl\n');
       // A request for one token only looks whether the server is there.
       expect(server.requests.filter(({ body }) => body.max_tokens !== 1)).toHaveLength(2);
@@ -181,7 +181,7 @@ describe('what can be typed beside actions', () => {
     expect(server.requests[2]?.body.seed).not.toBe(server.requests[1]?.body.seed);
     expect(texts[3]).not.toContain('two');
     expect(texts[4]).not.toContain('one');
-    expect(stdout).toContain('$ two\nout 1\n$ two\nout 2\nback in front of turn 2\n');
+    expect(stdout).toContain('$ two\nout 1\n$ two\nout 2\nback before turn 2\n');
   });
 
   test('branches go on side by side from where they were forked', async () => {
@@ -210,7 +210,7 @@ describe('what can be typed beside actions', () => {
       machine(),
     );
     expect(code).toBe(73);
-    expect(stdout).toContain('back in front of turn 1\na new branch b, in front of turn 1\n');
+    expect(stdout).toContain('back before turn 1\na new branch b, before turn 1\n');
     expect(stderr).toMatch(
       /cannot write .*\nthere is no simulated turn to undo\nthere is no turn 9: .*\nname a file: .*\n/,
     );
@@ -234,7 +234,7 @@ describe('a saved trajectory', () => {
     const first = readFileSync(path, 'utf8');
     expect(parseObject(first.trim())?.turn_idx).toBe(1);
     expect(code).toBe(2);
-    expect(stderr).toContain('run_test.jsonl is there already');
+    expect(stderr).toContain('run_test.jsonl exists already');
     const again = await simulated('ls\npwd\n/save run.jsonl!\n', machine(), { cwd: folder });
     expect(again.code).toBe(0);
     expect(parseObject(readFileSync(path, 'utf8').trim())?.turn_idx).toBe(2);
