@@ -1,4 +1,4 @@
-// How to ask for a row again: the request to the world model made from its parts, and the commands that infer and judge it.
+// How to ask for a row again: the request to the world model, rebuilt from its parts, and the commands that infer and judge it.
 
 import { dirname, resolve } from 'node:path';
 import { UserError } from '../core/errors.js';
@@ -21,13 +21,13 @@ import type { RequestAgain } from './documents.js';
 type Request = Omit<RequestAgain, 'messages'> & { readonly messages: readonly ChatMessage[] };
 
 export interface AskAgain {
-  /** As the world model was asked for a row; undefined where nobody was asked, or the parts of the request are not known any more. */
+  /** The request to the world model for a row; undefined if no model was asked, or parts of the request are no longer known. */
   request(row: JudgedRow, sample: Sample): Request | undefined;
-  /** Command lines to be pasted, as far as the run's manifest knows them. */
+  /** Command lines to paste, as far as the run's manifest provides them. */
   commands(row: JudgedRow): readonly string[];
 }
 
-/** What asking depends on; the choice of rows, addresses of output, speed and money do not belong to a row. */
+/** Options that a row's request depends on; row selection, output paths, speed and budgets do not. */
 const SAMPLING = [
   ...PARAMETERS.map(({ wire }) => wire.replaceAll('_', '-')),
   'extra-body',
@@ -42,10 +42,10 @@ const JUDGE_FLAGS = [
   ...['mode', 'reference', 'local', 'judge-base-url', 'judge-model', 'rubrics', 'verdicts', 'verdict-schema'],
   ...['judge-sees', 'domain-prompts', 'data-dir', ...SAMPLING],
 ];
-/** In place of an address that nobody recorded. */
+/** Placeholder for an unrecorded address. */
 const NO_ADDRESS = 'https://MODEL-BASE-URL/v1';
 
-/** What a run's manifest tells of asking again. No manifest holds a key. */
+/** Rebuilds requests and commands from a run's manifest. No manifest contains a key. */
 export async function openAskAgain(
   { manifest, made, source }: Pick<ReadRun, 'manifest' | 'made' | 'source'>,
   io: Io,
@@ -56,7 +56,7 @@ export async function openAskAgain(
   const commands = [inferWords(inferred), judgeWords(manifest, dataDirOf(inferred), source, io)];
   return {
     request: ({ repeat, rollout }, sample) =>
-      // Further on in a rollout the history was the model's own.
+      // At a distance over 1, the history was the model's own.
       rollout !== undefined && rollout.distance > 1 ? undefined : ask?.(sample, repeat),
     commands({ key }) {
       const again = ['--ids', key, '--output-dir', `again/${key}`];
@@ -71,7 +71,7 @@ type Known = Partial<Manifest> | undefined;
 
 function inferWords(inferred: Known): string[] | undefined {
   if (inferred?.kind !== 'infer' || inferred.settings === undefined) return undefined;
-  // The folder that was named is of another working folder, maybe.
+  // The recorded folder may be relative to another working folder.
   const settings = { ...inferred.settings, 'data-dir': dataDirOf(inferred) };
   return ['infer', ...flagsFor(INFER_OPTIONS, settings, INFER_FLAGS)];
 }
@@ -96,7 +96,7 @@ function isProtocol(name: string | undefined): name is Protocol {
   return name !== undefined && Object.hasOwn(PROTOCOLS, name);
 }
 
-/** The system prompts that the run was asked under; undefined where today's are others, or nobody knows them any more. */
+/** The run's system prompts; undefined if today's differ, or they are no longer known. */
 async function promptsOf(inferred: Known, io: Io): Promise<SystemPrompts | undefined> {
   const { 'system-prompt': systemPrompt, 'domain-prompts': domainPrompts } = inferred?.settings ?? {};
   try {
@@ -114,12 +114,12 @@ async function promptsOf(inferred: Known, io: Io): Promise<SystemPrompts | undef
   }
 }
 
-/** Makes requests as `awb infer` does, but for whole replies in place of streams. */
+/** Makes requests as `awb infer` does, but for complete replies instead of streams. */
 function asker(inferred: Known, protocol: Protocol, prompts: SystemPrompts) {
   if (inferred?.kind !== 'infer') return undefined;
   const { identity = {}, settings = {}, servedModels = [] } = inferred;
   const model = typeof identity.model === 'string' ? identity.model : (servedModels[0] ?? 'local model');
-  // What the run wrote there; `requestBody` takes from it what it knows by name.
+  // Written by the run; `requestBody` reads the keys that it knows.
   const sampling = asObject(identity.sampling) as Sampling & { readonly dropped?: unknown };
   const dropped = Array.isArray(sampling.dropped) ? sampling.dropped.filter(isText) : [];
   const [address] = [settings['model-base-url']].flat().filter(isText);

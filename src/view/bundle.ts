@@ -1,4 +1,4 @@
-// All that the viewer shows as a folder of files, which opens from a disk and from any web server.
+// The viewer's contents as a folder of files that opens from disk and from any web server.
 
 import { existsSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
@@ -10,14 +10,14 @@ import { writeError } from '../disk/files.js';
 import type { DocumentName } from './documents.js';
 import { builtFile, frame, SAFE_POLICY, scriptJson } from './page.js';
 
-/** What lies in the folder of a bundle. */
+/** Names in a bundle's folder. */
 const NAMES = ['data', 'index.html', 'app.js', 'app.css'];
 
 /**
- * Writes a bundle, over one that is there. Other files may lie next to it, but none of the names that it takes.
- * @param documents made one after the other, so that memory does not grow with their number
- * @returns how many files and bytes it holds
- * @throws UserError: 2 for a folder with files of these names, 74 where it cannot be written, 130 or 143 once `io.stop` is aborted
+ * Writes a bundle, replacing an existing one. The folder may contain other files, but none with a bundle's names.
+ * @param documents made one after another, so that memory does not grow with their number
+ * @returns the number of files and bytes
+ * @throws UserError: 2 if the folder has other files of these names, 74 if it cannot be written, 130 or 143 once `io.stop` is aborted
  */
 export async function writeBundle(
   dir: string,
@@ -27,13 +27,13 @@ export async function writeBundle(
   const taken = NAMES.find((name) => existsSync(join(dir, name)));
   if (taken !== undefined && !existsSync(join(dir, 'data', 'index.js'))) {
     throw new UserError(
-      `${shownPath(join(dir, taken), io)} is not of a bundle, which would replace it; name a new folder`,
+      `${shownPath(join(dir, taken), io)} does not belong to a bundle and would be replaced; name a new folder`,
     );
   }
   try {
     await rm(join(dir, 'data'), { recursive: true, force: true });
     await mkdir(join(dir, 'data'), { recursive: true });
-    // By this a folder is known for a bundle, one that was broken off, too. The document itself comes last.
+    // This marks the folder as a bundle, even if writing is interrupted. The document itself comes last.
     await writeFile(join(dir, 'data', 'index.js'), '');
     let [files, bytes] = [0, 0];
     const write = async (name: string, parts: readonly string[]) => {

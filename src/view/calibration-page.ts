@@ -1,5 +1,5 @@
-// The page of a calibration: what a judge can and cannot see, with its verdict and limits, dose curves, damages, known order, tricks and
-// scores, over all rows and by domain.
+// The page of a calibration: what a judge can and cannot see, with its verdict and limits, dose curves, corruptions, known order, attacks
+// and scores, over all rows and by domain.
 
 import { EQUIVALENT_POINTS } from '../core/calibration.js';
 import { domainName } from '../core/domains.js';
@@ -8,12 +8,12 @@ import type { CalibrationDocument, CalibrationPart, LimitVerdict, Sight } from '
 import type { Cell, KeyFigure, Page, PageBlock } from './documents.js';
 import { count, DASH, figureColumns, number, plural, rangeBelow, scoreChart, signed, withNotes } from './figures.js';
 
-const DOSE_NOTE = `How many points a prediction loses against the truth as more of what is determined is damaged. Bands are 95 % intervals, clustered by trajectory; up to the dashed line, at ${EQUIVALENT_POINTS} points, a loss counts as none.`;
+const DOSE_NOTE = `Points that a prediction loses, compared with the truth, as more of the determined facts are corrupted. Bands are 95 % intervals, clustered by trajectory; a loss below the dashed line at ${EQUIVALENT_POINTS} points counts as none.`;
 const USES = { good: 'good', 'with care': 'soft', 'do not use': 'bad' } as const;
 const VERDICTS: Readonly<Record<LimitVerdict, Cell>> = {
-  holds: { text: 'Held to limits: ✓ Passed', look: 'good' },
-  broken: { text: 'Held to limits: ✗ Not passed', look: 'bad' },
-  undecided: { text: 'Held to limits: ? Undecided', look: 'soft' },
+  holds: { text: 'Limits: ✓ Passed', look: 'good' },
+  broken: { text: 'Limits: ✗ Not passed', look: 'bad' },
+  undecided: { text: 'Limits: ? Undecided', look: 'soft' },
 };
 
 /** Names of judges, domains and variants may be hostile. */
@@ -45,7 +45,7 @@ export function calibrationPage(calibration: CalibrationDocument): Page {
         tables: [withNotes(byDomain)],
         folds: Object.entries(domains).map(([domain, part]) => ({
           title: domainName(domain),
-          about: [`blind to ${countOf(part, 'blind')} of ${plural(part.losses.length, 'damage')}`],
+          about: [`blind to ${countOf(part, 'blind')} of ${plural(part.losses.length, 'corruption')}`],
           blocks: blocksOf(part).map(({ note: _, ...block }) => block),
         })),
       },
@@ -56,8 +56,7 @@ export function calibrationPage(calibration: CalibrationDocument): Page {
 function keyFigures(part: CalibrationPart): KeyFigure[] {
   const { ceiling, floor, false_penalty: penalty, noise, smallest_difference: smallest, gullibility } = part;
   const undecided = countOf(part, 'undecided');
-  const meaning =
-    penalty?.is_none == null ? 'cannot be said to be none' : penalty.is_none ? 'as good as none' : 'not none';
+  const meaning = penalty?.is_none == null ? 'undecided' : penalty.is_none ? 'as good as none' : 'not none';
   const figures: (KeyFigure | null)[] = [
     { title: 'Ceiling', figure: number(ceiling), under: [rangeBelow(ceiling), 'neutral rewrites'] },
     { title: 'Floor', figure: number(floor), under: [rangeBelow(floor), 'another row’s truth'] },
@@ -67,22 +66,22 @@ function keyFigures(part: CalibrationPart): KeyFigure[] {
       under: [rangeBelow(penalty, signed), meaning],
     },
     {
-      title: 'Noise a row',
+      title: 'Noise per row',
       figure: noise?.sd.toFixed(1) ?? DASH,
       under: [
         noise === null ? 'nothing was judged twice' : rangeBelow(noise),
-        ...(smallest === null ? [] : [`2,170 rows can show ${smallest.toFixed(1)} points`]),
+        ...(smallest === null ? [] : [`2,170 rows detect ${smallest.toFixed(1)} points`]),
       ],
     },
     {
       title: 'Blind to',
       figure: `${countOf(part, 'blind')} of ${part.losses.length}`,
-      under: [`damages${undecided === 0 ? '' : `, ${undecided} undecided`}`],
+      under: [`corruptions${undecided === 0 ? '' : `, ${undecided} undecided`}`],
     },
     gullibility && {
       title: 'Gullible',
       figure: signed(gullibility.value),
-      under: [rangeBelow(gullibility, signed), `${gullibility.variant}, of all tricks`],
+      under: [rangeBelow(gullibility, signed), `${gullibility.variant}, of all attacks`],
     },
     {
       title: 'Judgements',
@@ -96,12 +95,12 @@ function keyFigures(part: CalibrationPart): KeyFigure[] {
   return figures.filter((figure) => figure !== null);
 }
 
-/** How many damages the judge sees so. */
+/** The number of corruptions that the judge sees this way. */
 function countOf({ losses }: CalibrationPart, wanted: Sight): number {
   return losses.filter(({ sight }) => sight === wanted).length;
 }
 
-/** Points lost as more of what is determined is damaged: a drawing for all rows and each domain, and the figures as a table. */
+/** Points lost as more of the determined facts are corrupted: a drawing for all rows and each domain, and the figures as a table. */
 function dosesBlock({ overall, domains }: CalibrationDocument): PageBlock[] {
   const dosed = ({ losses }: CalibrationPart) =>
     losses
@@ -145,18 +144,18 @@ function dosesBlock({ overall, domains }: CalibrationDocument): PageBlock[] {
   ];
 }
 
-/** `1/8`, `2/3`; a share that is no such fraction in percent. */
+/** `1/8`, `2/3`; any other share in percent. */
 function shareText(share: number): string {
   const whole = [2, 3, 4, 5, 6, 7, 8, 9, 10].find((each) => Math.abs(share * each - Math.round(share * each)) < 1e-9);
   return whole === undefined ? `${Number((share * 100).toFixed(1))} %` : `${Math.round(share * whole)}/${whole}`;
 }
 
-/** What there is to say of all rows, or of a domain's: what nothing was judged for is left out. */
+/** The blocks for all rows, or for a domain's; those without judgements are left out. */
 function blocksOf(part: CalibrationPart, domains?: CalibrationDocument['domains']): PageBlock[] {
   const blocks = [
-    { title: 'Damages', table: damageTable(part) },
+    { title: 'Corruptions', table: damageTable(part) },
     { title: 'Known order', table: stepTable(part, domains), drawn: part.steps },
-    { title: 'Tricks', table: canaryTable(part), drawn: part.canaries },
+    { title: 'Attacks', table: canaryTable(part), drawn: part.canaries },
   ];
   return blocks.flatMap(({ title, table, drawn }) => {
     const rows = table.groups.flat();
@@ -171,7 +170,7 @@ function scoresBlock({ scores }: CalibrationPart): PageBlock {
   const lines = scores.map((figure) => ({ name: figure.variant, figure }));
   return {
     title: 'Scores',
-    note: 'What the judge gives to every kind of prediction, from 0 to 100.',
+    note: "The judge's mean score for every kind of prediction, from 0 to 100.",
     tables: [scoreChart('Prediction', [0, 100], lines)],
   };
 }

@@ -1,4 +1,4 @@
-// A run held against another, or against what it has to reach, as a document: the gate's report with the comparison in it, and its page.
+// A run compared with another, or checked against requirements, as a document: the gate's report with the comparison, and its page.
 
 import { UserError } from '../core/errors.js';
 import { dimensionName, notesBelow, partsOf } from '../core/table.js';
@@ -14,18 +14,18 @@ import { defaultPolicy } from '../stats/policy.js';
 import type { Cell, CompareDocument, KeyFigure, PageBlock, ShownTable } from './documents.js';
 import { count, rangeBelow, signed, withNotes } from './figures.js';
 
-/** Two runs compared, and what the gate says of the candidate by the policy that needs no file. */
+/** Compares two runs, and applies the gate's default policy to the candidate. */
 export function compareDocument(base: ReadRun, candidate: ReadRun): CompareDocument {
   const apart = (why: string): CompareDocument => ({
     gate: null,
     page: {
       title: `${candidate.name} against ${base.name}`,
-      outcome: marked('INCOMPLETE', 'These cannot be compared'),
+      outcome: marked('INCOMPLETE', 'These runs cannot be compared'),
       said: [why],
       blocks: [],
     },
   });
-  if (isOneRun({ base, candidate })) return apart('This is one and the same run; choose two.');
+  if (isOneRun({ base, candidate })) return apart('Both are the same run; choose two.');
   const domains = new Set([...base.rows, ...candidate.rows].map(({ domain }) => domain));
   try {
     return verdictDocument(gateReport({ base, candidate }, defaultPolicy({}, [...domains])));
@@ -35,7 +35,7 @@ export function compareDocument(base: ReadRun, candidate: ReadRun): CompareDocum
   }
 }
 
-/** What a gate decided. */
+/** A gate's decision as a document. */
 export function verdictDocument(report: GateReport): CompareDocument {
   const { base, candidate, comparison, rules, verdict, further } = report;
   const apart = rules.filter(({ kind, verdict }) => kind === 'identity' && verdict === 'INCOMPLETE');
@@ -55,7 +55,7 @@ export function verdictDocument(report: GateReport): CompareDocument {
       blocks: [
         ...(compared ? differences(compared) : []),
         {
-          title: 'How it was decided',
+          title: 'How this was decided',
           notes: factsOf(report),
           folds: why === null ? ruleFolds(report, comparison === undefined) : [],
         },
@@ -64,7 +64,7 @@ export function verdictDocument(report: GateReport): CompareDocument {
   };
 }
 
-/** How verdicts, and results of rules, look: each has a sign of its own, so that none is told by its colour alone. */
+/** The looks of verdicts and rule results: each has its own sign, so that none depends on colour alone. */
 const LOOKS: Readonly<Record<string, readonly [sign: string, look: string]>> = {
   GO: ['✓', 'good'],
   'NO-GO': ['✗', 'bad'],
@@ -77,7 +77,7 @@ const LOOKS: Readonly<Record<string, readonly [sign: string, look: string]>> = {
   'no evidence': ['…', 'soft'],
 };
 
-/** A text under the sign of a verdict. What a gate does not heed stands in parentheses. */
+/** A text with the sign of a verdict. Results that the gate ignores are in parentheses. */
 function marked(verdict: string, text = verdict): Cell {
   const [sign, look] = LOOKS[verdict.replace(/[()]/g, '')] ?? ['', ''];
   return { text: `${sign} ${text}`, look: verdict.startsWith('(') ? 'soft' : look };
@@ -98,7 +98,7 @@ function keyFigures(comparison: Comparison): KeyFigure[] {
     {
       title: `${meanIn(comparison).name}, difference`,
       figure: signed(difference.value),
-      under: [rangeBelow(difference, signed), ...(least === undefined ? [] : [`${least.toFixed(1)} would have shown`])],
+      under: [rangeBelow(difference, signed), ...(least === undefined ? [] : [`detectable: ${least.toFixed(1)}`])],
     },
     { title: 'Candidate', figure: candidate.toFixed(1), under: [`base ${base.toFixed(1)}`] },
     { title: 'Rows won', figure: count(wins), under: [`${count(losses)} lost, ${count(ties)} tied`] },
@@ -110,10 +110,10 @@ function keyFigures(comparison: Comparison): KeyFigure[] {
   ];
 }
 
-/** Dimensions as pages name them. */
+/** Names of dimensions on pages. */
 const NAMES = new Map<string, string>(DIMENSIONS.map((dimension) => [dimension, dimensionName(dimension)]));
 
-/** The table of the terminal, drawn: its domains with Overall, and Overall's dimensions. */
+/** The terminal's table, drawn: its domains with Overall, and Overall's dimensions. */
 function differences(comparison: Comparison): PageBlock[] {
   const { columns, groups, figures, ...notes } = differenceTable(comparison);
   const part = (first: string, from: number, to: number): ShownTable => ({
@@ -130,7 +130,7 @@ function differences(comparison: Comparison): PageBlock[] {
   return [
     {
       title: 'Difference by domain',
-      note: 'Candidate minus base on the same rows, in points of 0 to 100; to the right of 0 the candidate is better.',
+      note: 'Candidate minus base on the same rows, in points of 0 to 100; right of 0, the candidate is better.',
       tables: [part('Domain', 0, 2)],
     },
     { title: 'Difference by dimension', tables: [{ ...part('Dimension', 2, 3), footnotes: notesBelow(notes) }] },

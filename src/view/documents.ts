@@ -1,4 +1,4 @@
-// The documents that the web app shows, each under its name: a path of the viewer's server, a file of a bundle, or an element of a static page.
+// The documents that the web app shows, by name: a path of the viewer's server, a file of a bundle, or an element of a static page.
 
 import type { z } from 'zod';
 import type { Fact } from '../core/facts.js';
@@ -9,53 +9,53 @@ import type { GATE } from '../report/gate.js';
 import type { RunStatus } from '../results/status.js';
 import type { CalibrationDocument } from '../stats/calibration/document.js';
 
-/** What stands under each name. A run is named by its `ref`, which it keeps over renaming, moving and scoring again. */
+/** The type of each document. A run is named by its `ref`, which survives renaming, moving and rescoring. */
 export interface Documents {
   readonly index: Index;
   readonly [run: `run/${string}`]: RunDocument;
-  /** What agents did in simulated worlds, as transcripts. */
+  /** Transcripts of agents in simulated worlds. */
   readonly [episodes: `episodes/${string}`]: Shown;
   readonly [samples: `samples/${string}`]: SampleList;
   /** `texts/REF/TRAJECTORY`: the texts of all rows of one trajectory (its place in `SampleList.trajectories`). */
   readonly [texts: `texts/${string}`]: TrajectoryTexts;
   /** `compare/BASE/CANDIDATE`. */
   readonly [compare: `compare/${string}`]: CompareDocument;
-  /** What `awb gate` decided, of whatever it was given. */
+  /** The decision of `awb gate`. */
   readonly gate: CompareDocument;
   readonly leaderboard: LeaderboardDocument;
-  /** Of the judge of a run. */
+  /** Calibration of a run's judge. */
   readonly [calibration: `calibration/${string}`]: ShownCalibration;
-  /** Of a run that a panel judged. */
+  /** Agreement in the panel that judged a run. */
   readonly [panel: `panel/${string}`]: Shown;
-  /** Of a judge with people. */
+  /** Agreement of a judge with people. */
   readonly agreement: Shown;
 }
 export type DocumentName = Extract<keyof Documents, string>;
 
-/** What there is to see. */
+/** The contents of the viewer. */
 export interface Index {
   /** Name and version of the program. */
   readonly tool: string;
-  /** Whether a server stands behind it, so that it may change. */
+  /** Whether it comes from a server, so that it may change. */
   readonly isLive: boolean;
-  /** Whether it holds scores alone, and no texts. */
+  /** Whether it contains only scores, and no texts. */
   readonly scoresOnly: boolean;
   /** The newest first. */
   readonly runs: readonly ListedRun[];
-  /** What agents did in simulated worlds. */
+  /** Episodes of agents in simulated worlds. */
   readonly episodes: readonly ListedEpisodes[];
-  /** Runs that have not ended well: at work, killed, incomplete. */
+  /** Unfinished runs: at work, killed, incomplete. */
   readonly work: readonly RunStatus[];
   /** What could not be read, and why. */
   readonly unread: readonly { readonly place: string; readonly reason: string }[];
 }
 
-/** What a run leads with, as `awb score` does: the score with the model's failures at rating 1, or the measure of its mode. */
+/** A run's leading figure, as in `awb score`: the score with the model's failures at rating 1, or the measure of its mode. */
 interface Lead {
-  /** `Overall`, or what the mean over fewer domains or of a measure is called. */
+  /** `Overall`, or the name of the mean over fewer domains or of a measure. */
   readonly name: string;
   readonly decimals: number;
-  /** Where its scale ends; null where it has no end. */
+  /** Ends of its scale; null if open. */
   readonly from: number | null;
   readonly to: number | null;
   readonly better: 'larger' | 'smaller' | 'neither';
@@ -73,23 +73,23 @@ export interface ListedRun {
   readonly rubricPack: string | null;
   readonly lead: Lead;
   readonly overall: Estimate | null;
-  /** `name` is what people call a domain. */
+  /** `name` is the display name. */
   readonly domains: readonly { readonly domain: string; readonly name: string; readonly estimate: Estimate | null }[];
   readonly coverage: number;
   readonly state: string;
   readonly usd: number | null;
   /** ISO 8601. */
   readonly date: string;
-  /** What is known of its judge, in a line; null where it asked none. */
+  /** What is known about its judge, in a line; null if it asked none. */
   readonly trust: string | null;
-  /** Runs of one series differ in their step alone (model, protocol, judge, pack and `--meta`); null without a step. */
+  /** Runs of one series have the same model, protocol, judge, pack and `--meta` and differ only in step; null without a step. */
   readonly series: string | null;
   readonly step: number | null;
-  /** Runs of one key were judged alike, so that their scores may be compared. */
+  /** Runs with the same key were judged alike, so that their scores are comparable. */
   readonly judgedAlike: string;
 }
 
-/** Episodes of an agent in the list: a folder that `awb simulate` wrote. */
+/** A listed folder of episodes that `awb simulate` wrote. */
 export interface ListedEpisodes {
   readonly ref: string;
   readonly name: string;
@@ -97,33 +97,33 @@ export interface ListedEpisodes {
   readonly date: string;
 }
 
-/** A name and what is known under it. */
+/** A name and its value. */
 export type NamedText = readonly [name: string, text: string];
 
-/** What a page says, part by part, each of which one component draws. What a page does not have is absent. */
+/** A page, part by part; one component draws each. Missing parts are absent. */
 export interface Page {
   readonly title: string;
-  /** What made it, in one line; and further lines. */
+  /** How it was made, in one line; and further lines. */
   readonly facts?: readonly NamedText[];
   readonly lines?: readonly Cell[];
-  /** What a reader must know before believing the figures, one sentence each. */
+  /** What a reader must know before trusting the figures, one sentence each. */
   readonly warnings?: readonly string[];
-  /** What it comes to, why, and what was found in particular. */
+  /** The outcome, why, and the findings. */
   readonly outcome?: Cell;
   readonly said?: readonly Cell[];
   readonly reasons?: readonly Cell[];
   readonly figures?: readonly KeyFigure[];
-  /** What to heed. */
+  /** Remarks to consider. */
   readonly notes?: readonly Cell[];
   readonly blocks: readonly PageBlock[];
 }
 
-/** A result as the page that it is shown on. */
+/** A result with its page. */
 export interface Shown {
   readonly page: Page;
 }
 
-/** A figure that a page leads with, such as `99.9 %`, and the lines below it. */
+/** A key figure of a page, such as `99.9 %`, and the lines below it. */
 export interface KeyFigure {
   readonly title: string;
   readonly figure: string;
@@ -134,14 +134,14 @@ export interface KeyFigure {
 export interface PageBlock {
   readonly title?: string;
   readonly note?: string;
-  /** A text as it came; null where it is not known. */
+  /** A verbatim text; null if unknown. */
   readonly text?: string | null;
   readonly notes?: readonly Cell[];
   readonly curves?: Curves;
   readonly tables?: readonly ShownTable[];
-  /** What stands side by side where there is room. */
+  /** Blocks side by side, if there is room. */
   readonly pair?: readonly PageBlock[];
-  /** What opens on a click. */
+  /** Blocks that open on a click. */
   readonly folds?: readonly PageFold[];
 }
 
@@ -152,28 +152,28 @@ export interface PageFold {
   readonly blocks: readonly PageBlock[];
 }
 
-/** A table as pages show it: one for a terminal, or one with more in its cells, and drawings. */
+/** A table on a page: as in a terminal, or with richer cells, and drawings. */
 export interface ShownTable {
-  /** Figures stand at the right; what is wide is left out on a phone. */
+  /** Figures align right; wide columns are left out on a phone. */
   readonly columns: readonly {
     readonly heading: string;
     readonly align: 'left' | 'right';
     readonly isWide?: boolean;
   }[];
-  /** The first cell names the row. A name alone stands above the rows that follow. */
+  /** The first cell names the row. A row with only a name is a heading for the rows after it. */
   readonly groups: readonly (readonly (readonly Cell[])[])[];
-  /** The group from which on the first row of each sums up others; the second without saying so. */
+  /** From this group on, the first row of each group sums up others; default 1. */
   readonly firstSum?: number;
   readonly footnotes?: readonly string[] | undefined;
   /** Drawn next to the name of each row. */
   readonly drawings?: Drawings;
-  /** On a phone each cell says what its column is called. */
+  /** On a phone, each cell shows its column's name. */
   readonly isBoard?: boolean;
 }
 
 export type { Cell };
 
-/** A figure with its interval, which is drawn. */
+/** A figure with its interval, to draw. */
 export interface Figure {
   readonly value: number;
   readonly low?: number | null | undefined;
@@ -181,10 +181,10 @@ export interface Figure {
   readonly rows?: number | undefined;
 }
 
-/** Where a scale ends; on a side that is null it ends where the figures do. */
+/** Ends of a scale; a null side ends where the figures do. */
 export type ScaleEnds = readonly [from: number | null, to: number | null] | 'around 0';
 
-/** Figures with their intervals, on one scale; or shares of a whole, by counts. One for each row, group by group. */
+/** Figures with their intervals, on one scale; or shares of a total, by counts. One per row, group by group. */
 export type Drawings =
   | { readonly figures: readonly (Figure | null)[]; readonly ends: ScaleEnds }
   | { readonly counts: readonly (readonly number[])[] };
@@ -192,9 +192,9 @@ export type Drawings =
 /** Curves on one scale. */
 export interface Curves {
   readonly ends: ScaleEnds;
-  /** Values that the scale holds even where no figure is as large. */
+  /** Values that the scale always includes. */
   readonly least?: readonly number[];
-  /** Where a dashed line runs across. */
+  /** Position of a dashed line. */
   readonly limit?: number;
   readonly curves: readonly {
     readonly name: string;
@@ -204,36 +204,36 @@ export interface Curves {
 }
 
 export interface CurvePoint {
-  /** How far from the left it stands, 0 to 1. */
+  /** Distance from the left, 0 to 1. */
   readonly at: number;
-  /** Its name below the drawing; a point without one has no dot. */
+  /** Name below the drawing; a point without one has no dot. */
   readonly label: string;
   readonly figure: Figure;
-  /** The value of another run there. */
+  /** Another run's value at this point. */
   readonly other?: number | undefined;
   /** Whether the reader has ticked it. */
   readonly isChosen?: boolean | undefined;
 }
 
-/** What `awb score` says of a run, and what is behind that; of a run on scenarios every sample with its texts, too. */
+/** The results of `awb score` for a run, with details; for a scenario run, also every sample with its texts. */
 export interface RunDocument extends Shown {
   readonly ref: string;
   readonly mode: string;
-  /** Samples that it has no room for. */
+  /** Number of samples for which there is no room. */
   readonly leftOut?: number;
 }
 
-/** A figure of every sample: its name, and where its scale ends; null for one that has no scale on which larger is better. */
+/** A figure of every sample: its name and the end of its scale; null if it has no scale on which larger is better. */
 export type FigureScale = readonly [name: string, end: 5 | 100 | null];
 
-/** The samples of a run, without their texts. Names are short, since there are thousands. */
+/** The samples of a run, without their texts. Keys are short, since there are thousands of samples. */
 export interface SampleList {
   readonly ref: string;
   readonly name: string;
   readonly lead: Lead;
   readonly domains: readonly { readonly domain: string; readonly name: string }[];
   readonly figures: readonly FigureScale[];
-  /** Hashes of trajectories; a sample names its own by place. */
+  /** Hashes of trajectories; samples refer to them by index. */
   readonly trajectories: readonly string[];
   /** In reading order: by domain, trajectory, turn, repeat and judgement. */
   readonly samples: readonly ListedSample[];
@@ -242,118 +242,118 @@ export interface SampleList {
 /** One judged row. Its `row-id` (`core/row-id.ts`) is `k`, `r` and `j` together. */
 export interface ListedSample {
   readonly k: string;
-  /** Repeat and judgement, from 0 on; absent where 0. */
+  /** Repeat and judgement, from 0; absent if 0. */
   readonly r?: number | undefined;
   readonly j?: number | undefined;
-  /** Places in `domains` and `trajectories`. */
+  /** Indices in `domains` and `trajectories`. */
   readonly d: number;
   readonly g: number;
-  /** Turn, from 1 on. */
+  /** Turn, from 1. */
   readonly t: number;
-  /** Its score; absent where it has none. */
+  /** Score; absent if there is none. */
   readonly v?: number | undefined;
-  /** Its figures, in the order of `figures`; absent where it has none. */
+  /** Figures, in the order of `figures`; absent if there are none. */
   readonly f?: readonly (number | null)[] | undefined;
   /** Why it failed: the class, and a sentence. */
   readonly x?: string | undefined;
   readonly y?: string | undefined;
-  /** Flags; absent where there is none. */
+  /** Flags; absent if there are none. */
   readonly l?: readonly string[] | undefined;
-  /** Claims of determined facts that the prediction did not meet; absent where there is none. */
+  /** Claims of determined facts that the prediction did not meet; absent if there are none. */
   readonly u?: readonly string[] | undefined;
-  /** How many determined facts its checklist lists. */
+  /** Number of determined facts in its checklist. */
   readonly o?: number | undefined;
-  /** The judge's first weakness, on one line; absent where there is none. */
+  /** The judge's first weakness, on one line; absent if there is none. */
   readonly n?: string | undefined;
-  /** Of a rollout: the distance from the last true observation. */
+  /** In a rollout: the distance from the last true observation. */
   readonly s?: number | undefined;
 }
 
-/** The texts of the rows of one trajectory, each different text once: turns share their history. Numbers are places in `strings`. */
+/** The texts of the rows of one trajectory, without duplicates, since turns share their history. Numbers are indices in `strings`. */
 export interface TrajectoryTexts {
   readonly strings: readonly string[];
   /** By record id (`rowId`). */
   readonly rows: Readonly<Record<string, SampleTexts>>;
-  /** Why there are no texts, or no histories; absent where all of them are there. */
+  /** Why texts or histories are missing; absent if all are there. */
   readonly missing?: string | undefined;
 }
 
 export interface SampleTexts {
   readonly truth: number;
   readonly action: number;
-  /** Action and observation of each earlier turn; absent where the document has no room for histories. */
+  /** Action and observation of each earlier turn; absent if the document has no room for histories. */
   readonly history?: readonly number[] | undefined;
   readonly system?: number | undefined;
-  /** As the judge was shown it; absent where nothing was predicted. */
+  /** As shown to the judge; absent if nothing was predicted. */
   readonly prediction?: number | undefined;
-  /** The model's reply as it came, where it differs. */
+  /** The model's raw reply, if it differs. */
   readonly reply?: number | undefined;
   readonly strengths: readonly string[];
   readonly weaknesses: readonly string[];
   readonly facts?: readonly Fact[] | undefined;
-  /** The judge's reply as it came, and its reasoning. */
+  /** The judge's raw reply, and its reasoning. */
   readonly judgeReply?: number | undefined;
   readonly judgeThoughts?: number | undefined;
-  /** What prediction and judgement took, a line each. */
+  /** Cost of prediction and judgement, a line each. */
   readonly spent?: readonly string[] | undefined;
-  /** The request to the world model, made again from its parts; absent where that cannot be done. */
+  /** The request to the world model, rebuilt from its parts; absent if that is not possible. */
   readonly request?: RequestAgain | undefined;
-  /** Commands that ask and judge this row again, to be pasted. */
+  /** Commands to ask and judge this row again. */
   readonly commands: readonly string[];
 }
 
-/** A request as it would be sent now. Keys are left out. */
+/** A request as it would be sent now. API keys are left out. */
 export interface RequestAgain {
   readonly url: string;
-  /** All of the body but its messages. */
+  /** The body without its messages. */
   readonly body: Readonly<Record<string, unknown>>;
   readonly messages: readonly { readonly role: string; readonly content: number }[];
 }
 
-/** The document of the page on which people rate, which holds nothing else; its name is `rating`. */
+/** The only document of the rating page; its name is `rating`. */
 export interface RatingDocument {
   /** Name and version of the program. */
   readonly tool: string;
   readonly title: string;
-  /** Under which the browser keeps the progress. */
+  /** The browser's storage key for the progress. */
   readonly store: string;
-  /** The run's name; null where names are hidden. */
+  /** The run's name; null if names are hidden. */
   readonly run: string | null;
-  /** The texts of all samples, each different one once. */
+  /** The texts of all samples, without duplicates. */
   readonly strings: readonly string[];
   readonly samples: readonly RatingSample[];
 }
 
-/** A sample to be rated, with its texts: places in `strings`. */
+/** A sample to rate; its texts are indices in `strings`. */
 export interface RatingSample extends Pick<SampleTexts, 'truth' | 'action' | 'history' | 'system' | 'prediction'> {
   readonly key: string;
   readonly repeat: number;
   readonly trajectory: string;
   readonly domain: string;
-  /** What it is called on the page. */
+  /** Its name on the page. */
   readonly title: string;
-  /** SHA-256 hex of the prediction as the judge is shown it. */
+  /** SHA-256 hex of the prediction as shown to the judge. */
   readonly sha256: string;
-  /** What the judge says: `JudgeSays` as JSON in base64, so that nobody reads it before its time, not even in the page's source. */
+  /** The judge's ratings: `JudgeSays` as JSON in base64, so that nobody reads them too early, not even in the page's source. */
   readonly judge: string;
 }
 
-/** What the judge says of a sample. */
+/** The judge's ratings and remarks on a sample. */
 export interface JudgeSays {
-  /** By dimension, in the order of `DIMENSIONS`; null where it gave none. Several judgements are averaged. */
+  /** In the order of `DIMENSIONS`; null if there is none. Several judgements are averaged. */
   readonly ratings: readonly (number | null)[];
   readonly strengths: readonly string[];
   readonly weaknesses: readonly string[];
 }
 
-/** A run held against another, or against what it has to reach. */
+/** A run compared with another, or checked against requirements. */
 export interface CompareDocument extends Shown {
-  /** What `awb gate --json` prints, and what came of the comparison in a sentence; null where nothing could be decided. */
+  /** The output of `awb gate --json`, and the comparison's result in a sentence; null if nothing could be decided. */
   readonly gate: (z.infer<typeof GATE> & { readonly opening: string | null }) | null;
 }
 
-/** What `awb leaderboard --json` prints. */
+/** The output of `awb leaderboard --json`. */
 export type LeaderboardDocument = z.infer<typeof LEADERBOARD> & Shown;
 
-/** What `awb calibrate --json` prints. */
+/** The output of `awb calibrate --json`. */
 export type ShownCalibration = CalibrationDocument & Shown;

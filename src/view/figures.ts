@@ -1,10 +1,10 @@
-// Figures as pages write them, in documents and in browsers alike; and tables whose figures are drawn on one scale.
+// Formats figures on pages, for documents and browsers; and makes tables whose figures are drawn on one scale.
 
 import { counted, type Ends, grouped, intervalText } from '../core/printable.js';
 import { type CellTable, notesBelow } from '../core/table.js';
 import type { Cell, Figure, ScaleEnds, ShownTable } from './documents.js';
 
-/** What stands where there is no figure. */
+/** Shown for a missing figure. */
 export const DASH = '–';
 
 /** A figure; a missing one as a dash. */
@@ -12,7 +12,7 @@ export function number(figure: { readonly value: number } | null | undefined, de
   return figure?.value.toFixed(decimals) ?? DASH;
 }
 
-/** The interval of a figure, where it has one. */
+/** The interval of a figure, if it has one. */
 export function range(ends: Ends | null | undefined, text = oneDecimal): string | undefined {
   return intervalText(ends ?? {}, text);
 }
@@ -27,7 +27,7 @@ function oneDecimal(value: number): string {
   return value.toFixed(1);
 }
 
-/** A difference in points with its sign, which is the typographic minus. */
+/** A difference in points with its sign; minus is typographic. */
 export function signed(points: number, decimals = 1): string {
   const text = Math.abs(points).toFixed(decimals);
   return Number(text) === 0 ? text : `${points > 0 ? '+' : '−'}${text}`;
@@ -41,7 +41,7 @@ export function plural(value: number, one: string, many?: string): string {
   return counted(value, one, many, grouped);
 }
 
-/** Columns of figures by their headings; the first one names the row. */
+/** Columns of figures with these headings; the first column names the row. */
 export function figureColumns(headings: readonly string[]): ShownTable['columns'] {
   return headings.map((heading, at) => ({ heading, align: at === 0 ? 'left' : 'right' }));
 }
@@ -52,7 +52,7 @@ interface ChartLine {
   readonly figure: Figure | null;
 }
 
-/** Scores with their 95 % intervals; a phone leaves out the rows. @param sum the line that sums up the others */
+/** Scores with their 95 % intervals; a phone leaves out the number of rows. @param sum the line that sums up the others */
 export function scoreChart(
   first: string,
   ends: ScaleEnds,
@@ -75,7 +75,7 @@ export function scoreChart(
   };
 }
 
-/** A table for a terminal as pages show it: it says below itself how to read it. */
+/** A terminal's table for a page, with its reading and notes below. */
 export function withNotes({ columns, groups, ...notes }: CellTable) {
   return { columns, groups, footnotes: notesBelow(notes) };
 }

@@ -1,4 +1,4 @@
-// What the viewer shows: the runs of SQLite files and of folders, found again whenever they have changed, and each document by its name.
+// The viewer's contents: the runs in SQLite files and folders, searched again whenever they change, and each document by name.
 
 import { statSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
@@ -33,19 +33,19 @@ import { MOST_BYTES, type OpenedRun, openRun } from './opened-run.js';
 import { judgeCalibration, storedBoard } from './result-documents.js';
 import { episodesPage } from './scenario-document.js';
 
-/** A run that can be looked at. */
+/** A run that can be viewed. */
 interface ViewedRun {
-  /** As far as it is known: a judged file that nobody scored is listed before it is read. */
+  /** May be incomplete: an unscored judged file is listed before it is read. */
   listed: ListedRun;
   /** The judged file. */
   readonly source: string;
-  /** Why it cannot be read; absent as far as that is known. */
+  /** Why it cannot be read, if known. */
   failure?: string;
-  /** The run with its rows, read once. */
+  /** Reads the run with its rows, once. */
   open(): Promise<OpenedRun>;
 }
 
-/** What a SQLite file or a folder holds. */
+/** Contents of a SQLite file or a folder. */
 interface Source {
   readonly stored: readonly StoredPlace[];
   /** Judged files. */
@@ -65,29 +65,29 @@ interface LibraryOptions {
   readonly dataDir?: string | undefined;
 }
 
-/** How deep runs may lie below a folder. */
+/** Depth to which folders are searched for runs. */
 const DEEPEST = 3;
 const DATABASE = /\.(sqlite3?|db)$/i;
 const JUDGED = /^(judged|scenarios)(\.(?!.*recheck-|.*journal).+)?\.jsonl$/;
 const EPISODES = 'episodes_test.jsonl';
-/** The parts of a folder that tell whether something has changed. */
+/** Files of a folder that show whether something has changed. */
 const TOLD_BY = /\.(jsonl|manifest\.json)$/;
 
 /**
- * The runs of SQLite files, judged files and folders of runs, in which SQLite files may lie, too. Nothing is written.
+ * The runs in SQLite files, judged files and folders of runs, which may also contain SQLite files. Read-only.
  * @param places absolute paths
  */
 export function openLibrary(places: readonly string[], options: LibraryOptions) {
   const { io, tool } = options;
   const sources = new Map<string, { readonly stamp: string; readonly source: Source; readonly reason?: string }>();
-  /** How far journals were read. */
+  /** Positions up to which journals were read. */
   const readings: Readings = new Map();
-  /** Runs by where they lie and when that changed, so that each is read once. */
+  /** Runs by place and time of change, so that each is read once. */
   let known = new Map<string, ViewedRun>();
   let runs: ReadonlyMap<string, ViewedRun> = new Map();
 
   let looking: Promise<Index> | undefined;
-  /** What there is now. Whoever asks meanwhile is given the same. */
+  /** The current contents. Concurrent calls share one result. */
   function index(): Promise<Index> {
     looking ??= look().finally(() => {
       looking = undefined;
@@ -95,14 +95,14 @@ export function openLibrary(places: readonly string[], options: LibraryOptions) 
     return looking;
   }
 
-  /** Looks at what has changed. What cannot be read is listed with its reason, and hides nothing else. */
+  /** Reads what has changed. What cannot be read is listed with its reason, and hides nothing else. */
   async function look(): Promise<Index> {
     const paths = (await Promise.all(places.map((place) => sourcesBelow(place, io)))).flat();
     for (const path of sources.keys()) if (!paths.includes(path)) sources.delete(path);
     for (const path of paths) {
       const stamp = await stampOf(path);
       const last = sources.get(path);
-      // The pace of a run changes with time, and a process that dies changes no file.
+      // A run's pace changes over time, and a process that dies changes no file.
       const isAtWork = last?.source.work.some(({ state }) => state === 'running');
       if (last?.stamp === stamp && !isAtWork) continue;
       sources.set(path, { stamp, ...(await attempt(() => readSource(path, io, readings), NOTHING, io)) });
@@ -150,7 +150,7 @@ export function openLibrary(places: readonly string[], options: LibraryOptions) 
   }
 
   let isReading = false;
-  /** Judged files that nobody scored are read one after the other, so that the list fills. */
+  /** Reads unscored judged files one after another, to fill the list. */
   async function readAhead(): Promise<void> {
     if (isReading) return;
     isReading = true;
@@ -162,7 +162,7 @@ export function openLibrary(places: readonly string[], options: LibraryOptions) 
     isReading = false;
   }
 
-  /** A document by its name; undefined where there is none of that name. @throws UserError (66, 65) for what cannot be read any more */
+  /** A document by name; undefined if there is none. @throws UserError (66, 65) for what can no longer be read */
   async function document(name: string): Promise<unknown> {
     const [kind = '', ref = '', other = ''] = name.split('/');
     if (kind === 'index') return index();
@@ -189,24 +189,24 @@ export function openLibrary(places: readonly string[], options: LibraryOptions) 
     });
   }
 
-  /** Texts stay open: those of a lean run are in the benchmark, which takes long to open. */
+  /** Texts stay open: a lean run's are in the benchmark, which is slow to open. */
   const reading = new Map<OpenedRun, ReturnType<OpenedRun['openTexts']>>();
 
   async function textsOf(opened: OpenedRun, place: number): Promise<TrajectoryTexts> {
     const texts = heldIn(reading, opened, opened.openTexts);
-    // What failed may be there at the next try.
+    // The next try may succeed.
     texts.catch(() => reading.delete(opened));
     return (await texts).of(place);
   }
 
-  /** @throws UserError (66) where they are not there any more */
+  /** @throws UserError (66) if they no longer exist */
   async function episodesOf(ref: string): Promise<Shown> {
     const found = [...sources.values()].flatMap(({ source }) => source.episodes).find((one) => one.ref === ref);
-    if (found === undefined) throw inputMissing('These episodes are not there any more. Go back to the list of runs.');
+    if (found === undefined) throw inputMissing('These episodes no longer exist. Go back to the list of runs.');
     return { page: await episodesPage(found.path, MOST_BYTES, io.stop) };
   }
 
-  /** A run that predicted the rows of a rollout with true histories. */
+  /** A run that predicted a rollout's rows with true histories. */
   async function forcedPartner(rollout: ReadRun): Promise<ReadRun | undefined> {
     for (const { listed, open } of runs.values()) {
       if (listed.worldModel !== rollout.made.worldModel) continue;
@@ -216,24 +216,24 @@ export function openLibrary(places: readonly string[], options: LibraryOptions) 
     return undefined;
   }
 
-  /** The SQLite files that hold runs or calibrations. */
+  /** The SQLite files with runs or calibrations. */
   function databases(): string[] {
     return [...sources].flatMap(([path, { source }]) =>
       source.stored.length + source.calibrations.length > 0 ? [path] : [],
     );
   }
 
-  /** @throws UserError (66) where the run is not there any more */
+  /** @throws UserError (66) if the run no longer exists */
   function run(ref: string): ViewedRun {
     const found = runs.get(ref);
-    if (found === undefined) throw inputMissing('This run is not there any more. Go back to the list of runs.');
+    if (found === undefined) throw inputMissing('This run no longer exists. Go back to the list of runs.');
     return found;
   }
 
   return {
     index,
     document,
-    /** All documents for files that nothing stands behind. */
+    /** All documents for a bundle, which has no server. */
     async *documents({
       scoresOnly,
     }: {
@@ -280,13 +280,13 @@ export function openLibrary(places: readonly string[], options: LibraryOptions) 
   };
 }
 
-/** Documents of a run, by the first word of their names. */
+/** A run's documents, by the first part of their names. */
 const RUN_DOCUMENTS: readonly string[] = ['run', 'samples', 'texts', 'compare', 'calibration', 'panel'];
 
-/** Of so many runs that were judged alike a bundle holds each against each other. */
+/** Up to this many runs that were judged alike, a bundle compares each pair. */
 const MOST_COMPARED = 8;
 
-/** What a bundle holds next to the runs themselves, as far as there is such a thing. */
+/** Further documents of a bundle, if they exist. */
 function resultNames(listed: readonly ListedRun[]): DocumentName[] {
   const newest = listed.toSorted((a, b) => (a.date < b.date ? 1 : -1));
   const pairs = [...groupBy(newest, ({ judgedAlike }) => judgedAlike).values()].flatMap((all) => {
@@ -306,7 +306,7 @@ function withoutTexts(list: SampleList): SampleList {
   return { ...list, samples };
 }
 
-/** The value, or the reason why there is none, as the user names files. */
+/** The value, or the reason why there is none, with file names as the user knows them. */
 async function attempt<T>(action: () => Promise<T>, otherwise: T, io: Io): Promise<{ source: T; reason?: string }> {
   try {
     return { source: await action() };
@@ -315,7 +315,7 @@ async function attempt<T>(action: () => Promise<T>, otherwise: T, io: Io): Promi
   }
 }
 
-/** SQLite files and judged files by their own path, and all folders that hold something of runs. @throws UserError (66) */
+/** SQLite files and judged files by their own path, and all folders with parts of runs. @throws UserError (66) */
 async function sourcesBelow(place: string, io: Io, depth = 0): Promise<string[]> {
   const found = statSync(place, { throwIfNoEntry: false });
   if (found === undefined && depth === 0) {
@@ -329,7 +329,7 @@ async function sourcesBelow(place: string, io: Io, depth = 0): Promise<string[]>
   return [...(below.some(({ name }) => TOLD_BY.test(name)) ? [place] : []), ...further.flat()];
 }
 
-/** Changes whenever what lies there does. */
+/** A stamp that changes whenever the contents do. */
 async function stampOf(path: string): Promise<string> {
   const found = statSync(path, { throwIfNoEntry: false });
   if (!found?.isDirectory()) return `${found?.mtimeMs} ${found?.size} ${found?.ino}`;
@@ -337,7 +337,7 @@ async function stampOf(path: string): Promise<string> {
   return names.map((name) => `${name} ${statSync(join(path, name), { throwIfNoEntry: false })?.mtimeMs}`).join();
 }
 
-/** @throws UserError: 65 for what is damaged, 66 for what is not there any more */
+/** @throws UserError: 65 for damaged files, 66 for missing ones */
 async function readSource(path: string, io: Io, readings: Readings): Promise<Source> {
   if (path.endsWith('.jsonl')) return { ...NOTHING, files: [path] };
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return readDatabase(path, io);
@@ -345,7 +345,7 @@ async function readSource(path: string, io: Io, readings: Readings): Promise<Sou
   const files = names.filter((name) => JUDGED.test(name)).map((name) => join(path, name));
   const manifests = names.filter((name) => name.endsWith('.manifest.json'));
   const read = await Promise.all(manifests.map((name) => readManifest(join(path, name))));
-  // Journals are read of runs alone that have not ended.
+  // Journals are only read for unfinished runs.
   const isAtWork = read.some((manifest) => manifest?.state !== undefined && manifest.state !== 'complete');
   const statuses = isAtWork ? await readStatuses(path, shownPath(path, io), Date.now(), readings) : [];
   const work = typeof statuses === 'string' ? [] : statuses.filter(({ state }) => state !== 'complete');
@@ -392,7 +392,7 @@ async function judgedRun(
   const manifest = await readManifest(manifestBeside(path));
   const made = madeWith(manifest);
   const { size = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
-  // A file without a manifest is known by its bytes once it is read.
+  // A file without a manifest is identified by its bytes once it is read.
   const ref = refOf({ made, manifest, sha256: fingerprintOf({ size }) });
   const name = made.label ?? made.worldModel ?? shownPath(path, io);
   const date = made.endedAt ?? made.startedAt ?? '';

@@ -1,4 +1,4 @@
-// A run as the viewer lists it: what made it, what it leads with, and what tells which runs it may stand next to.
+// A run in the viewer's list: how it was made, its leading figure, and which runs it can be compared with.
 
 import { wholeCost } from '../core/costs.js';
 import { domainName } from '../core/domains.js';
@@ -17,15 +17,15 @@ import type { ListedRun } from './documents.js';
 /** Digits of a run's id in addresses. */
 export const REF_DIGITS = 12;
 
-/** The state of a run whose judged file was not read yet. */
+/** The state of a run before its judged file is read. */
 export const NOT_SCORED = 'not scored';
 
-/** By what addresses name a run: it keeps that over renaming, moving and scoring again. */
+/** A run's name in addresses; it survives renaming, moving and rescoring. */
 export function refOf(run: Pick<ReadRun, 'made' | 'manifest' | 'sha256'>): string {
   return namesOf(run).id.slice(0, REF_DIGITS);
 }
 
-/** What a run leads with wherever it is shown, as `awb score` does, and its figures over all and by domain. */
+/** A run's leading figure, as in `awb score`, over all rows and by domain. */
 export function leadingOf(card: ScoreCard): Pick<ListedRun, 'lead' | 'overall' | 'domains'> {
   const name = leadingMeasure(card, measureOf);
   const measure = name === undefined ? DEFAULT_MEASURE : measureOf(name);
@@ -48,7 +48,7 @@ export function leadingOf(card: ScoreCard): Pick<ListedRun, 'lead' | 'overall' |
   };
 }
 
-/** A run before its judged file was read: what its manifest says. @param date ISO 8601 */
+/** A run before its judged file is read: the facts from its manifest. @param date ISO 8601 */
 export function unreadRun(ref: string, name: string, made: MadeWith, date: string): ListedRun {
   const { step, ...meta } = made.meta;
   const number = step === undefined || step.trim() === '' ? Number.NaN : Number(step);

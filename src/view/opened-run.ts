@@ -1,4 +1,4 @@
-// A run that was read, as the documents of the viewer: its page, its samples, their texts. Each is made when it is asked for.
+// The viewer's documents of a run that was read: its page, its samples, their texts. Each is made on demand.
 
 import type { RowSpent } from '../core/costs.js';
 import { inputMissing } from '../core/errors.js';
@@ -14,16 +14,16 @@ import { sampleList } from './sample-list.js';
 import { openTexts, trajectoryTexts } from './sample-texts.js';
 import { scenarioPage } from './scenario-document.js';
 
-/** Texts that a page holds without being told otherwise. */
+/** Default limit for the texts in a page. */
 export const MOST_BYTES = 60e6;
 
 interface OpenOptions {
   readonly io: Io;
   /** Folder of the data, for lean rows. */
   readonly dataDir?: string | undefined;
-  /** By what the viewer knows the run. */
+  /** The viewer's name for the run. */
   readonly ref?: string;
-  /** What rows took, by record id; without it the journals are read. */
+  /** Costs of rows by record id; if absent, the journals are read. */
   readonly spent?: ReadonlyMap<string, RowSpent>;
 }
 export type OpenedRun = ReturnType<typeof openRun>;
@@ -39,20 +39,20 @@ export function openRun(run: ReadRun, { io, dataDir, ref = refOf(run), spent }: 
     run,
     ref,
     samples,
-    /** @param mostBytes samples of a run on scenarios together. @throws UserError as `scenarioPage` */
+    /** @param mostBytes limit for all samples of a scenario run. @throws UserError as `scenarioPage` */
     async page(extras?: Extras, mostBytes = MOST_BYTES): Promise<RunDocument> {
       const document = runDocument(run, ref, extras);
       if (run.made.mode !== 'scenarios') return document;
       return { ...document, ...(await scenarioPage(run, document.page, extras?.scoresOnly ? 0 : mostBytes, io.stop)) };
     },
-    /** Undefined where a single judge judged it. */
+    /** Undefined if a single judge judged it. */
     panel: () => panelDocument(run.manifest),
     /** @throws UserError as `openTexts` and `readSpent` */
     async openTexts() {
       taken ??= (await readSpent(run, io.stop)).spent;
       const known = { spent: taken, again: await openAskAgain(run, io) };
       const { read, close } = await openTexts(run, dataDir, io);
-      /** The texts of a trajectory. @param place in the list of samples; @throws UserError: 66 for one that is not there, 65 as `read` */
+      /** The texts of a trajectory. @param place index in the list of samples; @throws UserError: 66 if there is none, 65 as `read` */
       const of = async (place: number): Promise<TrajectoryTexts> => {
         const trajectory = samples().trajectories[place];
         const rows = run.rows.filter((row) => row.trajectory === trajectory);

@@ -1,11 +1,11 @@
-// A page of the app in one file, with its documents inside; and the frame that all carriers of the app share.
+// A page of the app in one file, including its documents; and the HTML frame that all forms of the app share.
 
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { oneLine } from '../core/printable.js';
 import type { DocumentName } from './documents.js';
 
-/** Where the app finds its documents (`app/source.ts`), and the page that it opens with. */
+/** Where the app finds its documents (`app/source.ts`), and its first page. */
 interface Frame {
   readonly title: string;
   readonly source: 'inline' | 'files' | 'server';
@@ -13,15 +13,15 @@ interface Frame {
   readonly policy: string;
 }
 
-/** A file of the built app, or of the page on which people rate. This module stands as deep in src as in dist. */
+/** A file of the built app, or of the rating page. This module has the same depth in src and in dist. */
 export function builtFile(name: 'app.js' | 'app.css' | 'rate.js' | 'rate.css'): Promise<string> {
   return readFile(new URL(`../../dist/view/${name}`, import.meta.url), 'utf8');
 }
 
-/** What no page of ours does: ask elsewhere, be framed, send a form. */
+/** No page of awb makes requests elsewhere, is framed, or sends a form. */
 export const SAFE_POLICY = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'";
 
-/** The page around the app. @param head its styles; @param body what stands behind its root: documents and scripts */
+/** The page around the app. @param head its styles; @param body what follows its root: documents and scripts */
 export function frame({ title, source, start, policy }: Frame, head: string, body: readonly string[]): string[] {
   const metas = [
     `<meta http-equiv="Content-Security-Policy" content="${policy}">`,
@@ -34,15 +34,15 @@ export function frame({ title, source, start, policy }: Frame, head: string, bod
   return [
     `<!doctype html><html lang="en"><head><meta charset="utf-8">${metas.join('')}${head}</head><body>`,
     '<a class="skip" href="#main">Skip to the content</a><div id="app"></div>',
-    '<noscript><p>This page needs scripts; all of them stand in it.</p></noscript>',
+    '<noscript><p>This page needs JavaScript; it contains all its scripts.</p></noscript>',
     ...body,
     '</body></html>\n',
   ];
 }
 
 /**
- * A page in one file, in pieces to be written one after the other. A policy allows its own style and script by their hashes, and no request.
- * @param documents by their names; model texts in them may be hostile
+ * A page in one file, as pieces to write one after another. Its policy allows its own style and script by hash, and no requests.
+ * @param documents by name; model texts in them may be hostile
  */
 export async function staticPage(
   page: { readonly title: string; readonly start?: string; readonly script?: 'app.js' | 'rate.js' },
@@ -66,7 +66,7 @@ function sha256(text: string): string {
   return createHash('sha256').update(text).digest('base64');
 }
 
-/** JSON without `<`: nothing in it can end the script element that it stands in. */
+/** JSON without `<`, so that nothing in it can end its script element. */
 export function scriptJson(value: unknown): string {
   return JSON.stringify(value).replaceAll('<', '\\u003c');
 }

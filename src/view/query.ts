@@ -1,35 +1,35 @@
-// The one query over samples, for the app and for terminals: which of them, in which order, what changed against another run, and what
-// went wrong in groups. It runs in browsers, too.
+// The query over samples, for the app and for terminals: selection, order, changes from another run, and groups of what went wrong. It also
+// runs in browsers.
 
 import { countBy, heldIn, keysOf, recordOf } from '../core/groups.js';
 import type { ListedSample, SampleList } from './documents.js';
 
-/** What a query says, as it stands in an address. A part that is absent or empty chooses all. `docs/view.md` says what each may be. */
+/** A query, as in an address. An absent or empty part selects all. `docs/view.md` lists the values of each part. */
 export type Query = { readonly [part in QueryPart]?: string | undefined };
 
 /** A sample that a query selects. */
 export interface Selected {
-  /** Its place in the list. */
+  /** Its index in the list. */
   readonly at: number;
   readonly sample: ListedSample;
-  /** Its partner in the other run; absent where it has none. */
+  /** The same row in the other run; absent if there is none. */
   readonly other?: ListedSample | undefined;
-  /** Score of this prediction, over all of its judgements, minus that of the other run's; absent unless both have one. */
+  /** This prediction's score, over all its judgements, minus the other run's; absent unless both have one. */
   readonly change?: number | undefined;
-  /** How much better the change made it; absent where no score is better than another. */
+  /** The improvement; absent if scores have no better direction. */
   readonly gain?: number | undefined;
 }
 
 type Test = (selected: Selected) => boolean;
 
-/** Bands of a score of 0 to 100. What failed is in none of them. */
+/** Bands of a score of 0 to 100. Failed samples are in none. */
 const BANDS: ReadonlyMap<string, readonly [from: number, to: number]> = new Map([
   ['low', [0, 25]],
   ['fair', [25, 50]],
   ['good', [50, 75]],
   ['high', [75, Number.POSITIVE_INFINITY]],
 ]);
-/** A change by so many points is a large one. */
+/** Points from which a change counts as large. */
 const LARGE = 25;
 /** A rating up to which a dimension counts as weak. */
 const WEAK = 2;
@@ -44,7 +44,7 @@ const CHANGES: ReadonlyMap<string, Test> = new Map<string, Test>([
 ]);
 
 type FactTest = (sample: ListedSample) => boolean;
-/** What was met of the determined facts that a checklist lists. */
+/** Which of a checklist's determined facts were met. */
 const FACTS: ReadonlyMap<string, FactTest> = new Map<string, FactTest>([
   ['unmet', ({ u = [] }) => u.length > 0],
   ['none', ({ u = [], o }) => u.length > 0 && u.length === o],
@@ -52,9 +52,9 @@ const FACTS: ReadonlyMap<string, FactTest> = new Map<string, FactTest>([
   ['all', ({ u = [], o = 0 }) => u.length === 0 && o > 0],
 ]);
 
-/** What each order sorts by, from the least on. @param sign 1 where larger scores are better, -1 where smaller ones are */
+/** Sort key of an order, ascending. @param sign 1 if larger scores are better, -1 if smaller ones are */
 type Order = (selected: Selected, sign: number) => number | undefined;
-/** The orders without another run, and those that need one; of each the default first. */
+/** The orders without another run, and those that need one; the default is first. */
 const SORTS: ReadonlyMap<string, Order> = new Map<string, Order>([
   ['worst', ({ sample: { v } }, sign) => v && sign * v],
   ['best', ({ sample: { v } }, sign) => v && -sign * v],
@@ -68,9 +68,9 @@ const CHANGE_SORTS: ReadonlyMap<string, Order> = new Map<string, Order>([
 
 /** A part of a query. */
 interface Part {
-  /** What it may be; undefined for any text. */
+  /** Its possible values; undefined for any text. */
   readonly choices?: (list: SampleList, against?: SampleList) => readonly string[];
-  /** Whether a value selects a sample; a value that is not known selects nothing. */
+  /** Whether a value selects a sample; an unknown value selects nothing. */
   readonly test: (value: string, list: SampleList) => Test;
 }
 
@@ -90,17 +90,17 @@ const PARTS = {
     },
     test: ratingTest,
   },
-  /** A dimension, in small letters, that is rated at 2 or less of 5. */
+  /** A dimension, in lower case, with a rating of at most 2 of 5. */
   dimension: {
     choices: dimensionsOf,
     test: (value, list) => (one) => (valueAt(one.sample, figureAt(list, value)) ?? PERFECT) <= WEAK,
   },
-  /** A dimension that no other is rated below, and that is not perfect. */
+  /** The lowest-rated dimension (or one of several), if it is not perfect. */
   weakest: {
     choices: dimensionsOf,
     test: (value, list) => (one) => weakestIn(one.sample).includes(figureAt(list, value)),
   },
-  /** What of the determined facts was met. */
+  /** Which of the determined facts were met. */
   fact: {
     choices: ({ samples }) => (samples.some(({ o }) => o !== undefined) ? [...FACTS.keys()] : []),
     test: (value) => (one) => one.sample.o !== undefined && FACTS.get(value)?.(one.sample) === true,
@@ -117,16 +117,16 @@ const PARTS = {
   word: {
     test: (value) => (one) => one.sample.u?.some((claim) => wordsIn(claim).has(value.toLowerCase())) === true,
   },
-  /** A text in the key, the name, the note, the claims, the failure or the flags. */
+  /** Text in the key, the name, the note, the claims, the failure or the flags. */
   text: {
     test: (value, list) => (one) => holdsText(list, one.sample, value),
   },
-  /** How the score changed against another run. */
+  /** How the score changed from another run. */
   change: {
     choices: (_, against) => (against === undefined ? [] : [...CHANGES.keys()]),
     test: (value) => (one) => CHANGES.get(value)?.(one) === true,
   },
-  /** The order, which selects none. */
+  /** The order; it does not filter. */
   sort: {
     choices: (_, against) => [...(against === undefined ? [] : CHANGE_SORTS.keys()), ...SORTS.keys()],
     test: () => () => true,
@@ -135,7 +135,7 @@ const PARTS = {
 export type QueryPart = keyof typeof PARTS;
 export const QUERY_PARTS: readonly QueryPart[] = keysOf(PARTS);
 
-/** What each part of a query may be; undefined for any text. */
+/** The possible values of each part of a query; undefined for any text. */
 export function choicesOf(list: SampleList, against?: SampleList): Record<QueryPart, readonly string[] | undefined> {
   const parts: Readonly<Record<QueryPart, Part>> = PARTS;
   return recordOf(QUERY_PARTS, (part) => parts[part].choices?.(list, against));
@@ -149,15 +149,15 @@ function namesIn(names: readonly string[]): string[] {
   return [...new Set(names)].sort();
 }
 
-/** A sample's domain, trajectory and turn, and its repeat and judgement where it is not the first. */
+/** A sample's domain, trajectory and turn, and its repeat and judgement if not the first. */
 export function sampleName({ domains }: Pick<SampleList, 'domains'>, { d, g, t, r, j }: ListedSample): string {
   const repeat = r === undefined ? '' : ` · repeat ${r + 1}`;
   return `${domains[d]?.name} · trajectory ${g + 1} · turn ${t}${repeat}${j === undefined ? '' : ` · judgement ${j + 1}`}`;
 }
 
 /**
- * The samples that a query selects: the worst first, or with another run by the largest change.
- * @param against the other run, whose same row (of the same repeat and judgement, else repeat, else key) each is held against
+ * The samples that a query selects: worst first, or with another run by the largest change.
+ * @param against the other run; each sample is compared with its same row there (same repeat and judgement, else repeat, else key)
  */
 export function select(list: SampleList, query: Query, against?: SampleList): Selected[] {
   const partners = against && partnersOf(list, against);
@@ -168,7 +168,7 @@ export function select(list: SampleList, query: Query, against?: SampleList): Se
   const sort = query.sort || (against === undefined ? 'worst' : 'change');
   const order = SORTS.get(sort) ?? CHANGE_SORTS.get(sort);
   const sign = list.lead.better === 'smaller' ? -1 : 1;
-  // Those without the figure stand last.
+  // Samples without the figure come last.
   const place = (selected: Selected) => order?.(selected, sign) ?? Number.POSITIVE_INFINITY;
   return found.sort((a, b) => (place(a) === place(b) ? 0 : place(a) - place(b)));
 }
@@ -184,7 +184,7 @@ function ratingTest(value: string, list: SampleList): Test {
   return ({ sample: { v, x } }) => v !== undefined && x === undefined && v >= from && v < to;
 }
 
-/** Whether a text is in what the list knows of a sample. */
+/** Whether a text occurs in the list's data of a sample. */
 export function holdsText(list: SampleList, sample: ListedSample, wanted: string): boolean {
   const { k, n = '', x = '', y = '', l = [], u = [] } = sample;
   const sought = wanted.trim().toLowerCase();
@@ -199,28 +199,28 @@ function valueAt({ f }: ListedSample, at: number): number | undefined {
   return f?.[at] ?? undefined;
 }
 
-/** Places of the figures that are rated lowest, none where all are perfect. */
+/** Indices of the lowest ratings; none if all are perfect. */
 function weakestIn({ f = [] }: ListedSample): number[] {
   const least = Math.min(PERFECT, ...f.filter((rating) => rating !== null));
   return least === PERFECT ? [] : f.flatMap((rating, at) => (rating === least ? at : []));
 }
 
-/** Whether a sample failed, or is rated below a perfect factuality. */
+/** Whether a sample failed, or its factuality is not perfect. */
 function isWrong(list: SampleList, sample: ListedSample): boolean {
   return sample.x !== undefined || factualityOf(list, sample) < PERFECT;
 }
 
-/** A dimension of the rubric, as the list calls it. What is not rated counts as perfect. */
+/** A sample's factuality. An unrated one counts as perfect. */
 function factualityOf(list: SampleList, sample: ListedSample): number {
   return valueAt(sample, figureAt(list, 'factuality')) ?? PERFECT;
 }
 
-// Against another run.
+// Comparison with another run.
 
 /** The partner of a sample in another run's list, and what changed. */
 function partnersOf(list: SampleList, against: SampleList) {
   const [own, others] = [valuesOf(list, list), valuesOf(against, list)];
-  // Of samples of one name the first counts.
+  // Of samples with the same id, the first counts.
   const named = new Map(against.samples.toReversed().flatMap((sample) => idsOf(sample).map((id) => [id, sample])));
   const { better } = list.lead;
   return (sample: ListedSample): Omit<Selected, 'at' | 'sample'> => {
@@ -232,7 +232,7 @@ function partnersOf(list: SampleList, against: SampleList) {
   };
 }
 
-/** What names a row: with its judgement, with its repeat, and alone. */
+/** Ids of a row: with its judgement, with its repeat, and its key only. */
 function idsOf({ k, r = 0, j = 0 }: ListedSample): string[] {
   return [`${k}#${r}#${j}`, `${k}#${r}`, k];
 }
@@ -241,7 +241,7 @@ function predictionOf({ k, r = 0 }: ListedSample): string {
   return `${k}#${r}`;
 }
 
-/** What the predictions of a run come to in what a list leads with, each the mean over its judgements; none where nothing is alike. */
+/** A run's predictions in the list's leading figure, each the mean over its judgements; empty if the run has no such figure. */
 function valuesOf({ samples, figures }: SampleList, { lead, figures: own }: SampleList): ReadonlyMap<string, number> {
   const isRated = figures.some(([, end]) => end === PERFECT);
   const isAlike = isRated === own.some(([, end]) => end === PERFECT);
@@ -254,24 +254,24 @@ function valuesOf({ samples, figures }: SampleList, { lead, figures: own }: Samp
   return new Map(Array.from(values, ([id, all]) => [id, all.reduce((sum, value) => sum + value, 0) / all.length]));
 }
 
-// What went wrong (docs/view.md has the rule).
+// Groups of what went wrong (rules in docs/view.md).
 
-/** Samples that went wrong in the same way. */
+/** Samples with the same problem. */
 export interface Group {
   readonly kind: 'domain' | 'dimension' | 'fact' | 'failure' | 'flag' | 'word' | 'rollout';
   readonly title: string;
   readonly count: number;
-  /** Selects these samples and no others. */
+  /** Selects exactly these samples. */
   readonly query: Query;
 }
 
 const FACT_TITLES = {
   none: 'No determined fact met',
   some: 'Some determined facts not met',
-  all: 'All determined facts met, and yet not factual',
+  all: 'All determined facts met, but not factual',
 };
 
-/** Kind by kind, and the largest first; groups without a sample are left out. */
+/** By kind, largest first; empty groups are left out. */
 export function groupsOf(list: SampleList): Group[] {
   const { domain = [], weakest = [], failure = [], flag = [] } = choicesOf(list);
   const nameOf = (place: number) => list.domains[place]?.name ?? '';
@@ -296,11 +296,11 @@ export function groupsOf(list: SampleList): Group[] {
   ];
 }
 
-/** Fewest claims of one domain that share a word, and most words of a domain. */
+/** Fewest claims of a domain that must share a word, and most words per domain. */
 const FEWEST_CLAIMS = 3;
 const MOST_WORDS = 8;
 
-/** Words that say nothing of what went wrong. */
+/** Words that say nothing about what went wrong. */
 const STOP_WORDS = new Set(
   [
     'about after again also always another because been before both cannot contain contains does each either every exactly',
@@ -310,7 +310,7 @@ const STOP_WORDS = new Set(
   ].flatMap((words) => words.split(' ')),
 );
 
-/** The words that unmet claims of a domain share, those of most claims first, by the domain's place. */
+/** Words that a domain's unmet claims share, the most frequent first, with the domain's index. */
 function sharedWords(list: SampleList): (readonly [domain: number, word: string])[] {
   return list.domains.flatMap((_, place) => {
     const claims = list.samples.flatMap((sample) =>
@@ -324,21 +324,21 @@ function sharedWords(list: SampleList): (readonly [domain: number, word: string]
   });
 }
 
-/** The words of four letters or more in a claim, in small letters, each once. */
+/** The distinct words of four letters or more in a claim, in lower case. */
 function wordsIn(claim: string): Set<string> {
   return new Set(claim.toLowerCase().match(/\p{L}{4,}/gu) ?? []);
 }
 
-/** A rating of factuality below which a turn of a rollout has lapsed. */
+/** Factuality below which a turn of a rollout counts as a lapse. */
 const LAPSE = 4;
 
-/** Places of the samples that are each the first judged turn of its chain with a factuality below 4. */
+/** Indices of samples that are the first judged turn of their chain with a factuality below 4. */
 function firstLapses(list: SampleList): ReadonlySet<number> {
   const lapsed = [...list.samples.entries()].flatMap(([place, sample]) => {
     const { g, t, r = 0, s } = sample;
     const hasLapsed = s !== undefined && factualityOf(list, sample) < LAPSE;
     return hasLapsed ? [[`${g} ${r} ${t - s}`, place] as const] : [];
   });
-  // In reading order turns follow each other; of those of one chain the first is set last.
+  // Turns are in reading order; reversed, the first turn of each chain is set last and stays.
   return new Set(new Map(lapsed.toReversed()).values());
 }

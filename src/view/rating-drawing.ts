@@ -1,4 +1,4 @@
-// Which predictions people are given to rate, drawn by a seed, and the samples that the page for raters shows of them.
+// Draws the predictions that people rate, by a seed, and gathers their samples for the rating page.
 
 import { domainName, inTableOrder } from '../core/domains.js';
 import { present, UserError } from '../core/errors.js';
@@ -15,27 +15,27 @@ import type { ReadTexts } from './sample-texts.js';
 /** A prediction that was drawn. */
 interface Drawn {
   readonly judgements: Judgements;
-  /** Which of two runs it is of. */
+  /** Which of two runs it belongs to. */
   readonly run: 0 | 1;
 }
 
-/** How many predictions are drawn, and by which seed. */
+/** The number of predictions to draw, and the seed. */
 interface Draw {
   readonly samples: number;
   readonly seed: number;
 }
 
 /**
- * Predictions of a run, in turn from each domain and within a domain from each trajectory, so that any start of the list is spread as
- * widely as the whole. Only predictions that the judge has rated are drawn.
+ * Draws predictions of a run, alternating between domains, and within a domain between trajectories, so that any prefix of the list is
+ * spread as widely as the full list. Only predictions that the judge has rated are drawn.
  */
 export function drawSamples(rows: readonly JudgedRow[], { samples, seed }: Draw): Drawn[] {
   return spread(ratedIn(rows), samples, randomOf(seed)).map((judgements) => ({ judgements, run: 0 }));
 }
 
 /**
- * Predictions of two runs, both of every row that is drawn. Chance says which run's comes first; the other one follows when every row
- * has had its turn, so that the two stand far apart.
+ * Draws rows, with the predictions of both runs. Which run's comes first is random; the other one follows after all rows have had a turn,
+ * so that the two are far apart.
  */
 export function drawBlind(rows: readonly JudgedRow[], others: readonly JudgedRow[], { samples, seed }: Draw): Drawn[] {
   const random = randomOf(seed);
@@ -76,15 +76,15 @@ function inTurn<T>(lists: readonly (readonly T[])[]): T[] {
   return Array.from({ length: longest }, (_, at) => lists.flatMap((list) => list.slice(at, at + 1))).flat();
 }
 
-/** Characters that a page can hold: one text of JavaScript has no room for more than about 500 million, and JSON escapes some. */
+/** Most characters of a page: a JavaScript string is limited to about 500 million, and JSON escapes some. */
 const MOST_TEXT = 250e6;
 
 /**
- * Reads what was drawn of one run or two, each different text once; undefined where the user stopped it.
- * @param readers of the texts of each run
- * @param most characters that the page can hold
- * @returns samples, and how many predictions both runs made in the same words, so that they are shown once
- * @throws UserError: 65 where a file was changed meanwhile, 2 for more text than the page can hold
+ * Reads the drawn samples of one or two runs, without duplicate texts; undefined if the user stopped it.
+ * @param readers readers of each run's texts
+ * @param most limit on the page's characters
+ * @returns samples, and the number of predictions that are identical in both runs and shown once
+ * @throws UserError: 65 if a file was changed meanwhile, 2 if there is more text than fits
  */
 export async function gatherSamples(
   drawn: readonly Drawn[],
@@ -123,7 +123,7 @@ export async function gatherSamples(
     });
     if (size > most) {
       throw new UserError(
-        `the texts of these samples are more than ${most / 1e6} MB, too many for one page; draw fewer --samples`,
+        `the texts of these samples exceed ${most / 1e6} MB, too much for one page; draw fewer --samples`,
       );
     }
   }

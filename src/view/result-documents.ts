@@ -1,5 +1,5 @@
-// Leaderboards, calibrations and agreements as documents of the app: what `--json` prints, and the page it is shown on. And a file with one
-// such document alone.
+// Leaderboards, calibrations and agreements as documents of the app: the output of `--json`, and its page. Also a file with one such
+// document.
 
 import { present } from '../core/errors.js';
 import { isModelCaused } from '../core/points.js';
@@ -40,7 +40,7 @@ export function boardDocument(board: Leaderboard): LeaderboardDocument {
   const page = {
     title: 'AgentWorldBench leaderboard',
     lines: [`${plural(runs, 'run')}, ${ways}`],
-    notes: board.blocks.length > 0 ? [] : ['A leaderboard shows the runs that awb score stored; there are none here.'],
+    notes: board.blocks.length > 0 ? [] : ['A leaderboard shows runs stored by awb score; there are none here.'],
     blocks: board.blocks.map((block, at) => ({
       title: block.heading,
       note: block.judge.join(' '),
@@ -52,7 +52,7 @@ export function boardDocument(board: Leaderboard): LeaderboardDocument {
 
 type BoardRow = LeaderboardDocument['blocks'][number]['rows'][number];
 
-/** The block's own runs, then the published ones. Intervals and official figures stand under their figures, rows under the coverage. */
+/** The block's own runs, then the published ones. Intervals and official figures are below their figures, rows below the coverage. */
 function boardTable(block: Leaderboard['blocks'][number], rows: readonly BoardRow[]): ShownTable {
   const ids = block.columns.map(({ id }) => id);
   const hasOverall = ids.includes('overall') || ids.includes('macro');
@@ -89,7 +89,7 @@ function boardCell(row: BoardRow, id: string, textOf: (id: string) => string): C
   return { text, under, isStrong: figure?.best === true };
 }
 
-/** The leaderboard that `awb leaderboard` shows of SQLite files without further options. @param paths absolute */
+/** The leaderboard of `awb leaderboard` for SQLite files, without further options. @param paths absolute */
 export function storedBoard(paths: readonly string[], io: Io): Promise<LeaderboardDocument> {
   return withKnownRuns(paths, io, async (known) => {
     const runs = boardRuns(latestOf(known), () => undefined);
@@ -102,7 +102,7 @@ const USUAL: BoardOptions = {
   ...{ minCoverage: LEAST_COVERAGE, withPublished: false, assumeSame: false },
 };
 
-/** The calibration of a run's judge, as it was asked, in one of these SQLite files; undefined where there is none. */
+/** The calibration of a run's judge, with the same settings, in one of these SQLite files; undefined if there is none. */
 export function judgeCalibration(paths: readonly string[], judgeKey: string | undefined): ShownCalibration | undefined {
   if (judgeKey === undefined) return undefined;
   for (const path of paths) {
@@ -121,13 +121,13 @@ export function shownCalibration(calibration: CalibrationDocument): ShownCalibra
   return { ...calibration, page: calibrationPage(calibration) };
 }
 
-/** How far judges agree: those of a panel with each other, or a judge with people. */
+/** How well judges agree: a panel's with each other, or a judge with people. */
 export function shownAgreement(title: string, { sentences, tables, notes }: Agreement): Documents['agreement'] {
   const blocks = tables.map((table) => ({ title: table.columns[0]?.heading ?? '', tables: [table] }));
   return { page: { title, lines: sentences, notes, blocks } };
 }
 
-/** The panel that judged a run, by its manifest; undefined where a single judge did. */
+/** The agreement of the panel that judged a run, from its manifest; undefined for a single judge. */
 export function panelDocument({ panel, identity, counts }: Partial<Manifest> = {}): Documents['agreement'] | undefined {
   if (panel === undefined || identity === undefined || counts === undefined) return undefined;
   const caused = Object.entries(counts.failures).reduce((sum, [name, n]) => sum + (isModelCaused(name) ? n : 0), 0);
@@ -145,7 +145,7 @@ export function panelDocument({ panel, identity, counts }: Partial<Manifest> = {
 
 const PANEL_FIGURES = PANEL.omit({ schema: true, exit_code: true, output: true });
 
-/** The page of one document in a file of its own. */
+/** The page of one document, as a file. */
 export async function resultPage<N extends 'gate' | 'leaderboard' | 'agreement' | `calibration/${string}`>(
   title: string,
   name: N,
@@ -159,7 +159,7 @@ export async function resultPage<N extends 'gate' | 'leaderboard' | 'agreement' 
   return page.join('');
 }
 
-/** What there is to see on a page in one file. */
+/** The contents of a single-file page. */
 export function staticIndex(runs: readonly ListedRun[]): Index {
   return { tool: `awb ${toolVersion()}`, isLive: false, scoresOnly: false, runs, episodes: [], work: [], unread: [] };
 }

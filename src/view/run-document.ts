@@ -1,4 +1,4 @@
-// The page of a run: what `awb score` says of it, and what is behind that.
+// The page of a run: the results of `awb score`, with details.
 
 import { basename } from 'node:path';
 import { ASKED, type RunCosts, sumOf } from '../core/costs.js';
@@ -42,17 +42,17 @@ import { count, DASH, figureColumns, number, rangeBelow, scoreChart, withNotes }
 import { leadingOf } from './listed-run.js';
 
 export interface Extras {
-  /** The run that predicted the rows of a rollout with true histories. */
+  /** The run that predicted a rollout's rows with true histories. */
   readonly forced?: ReadRun | undefined;
   /** Further warnings. */
   readonly notes?: readonly string[];
-  /** Whether the calibration of its judge is shown, too. */
+  /** Whether its judge's calibration is also shown. */
   readonly isCalibrated?: boolean;
   /** Whether the manifest is left out. */
   readonly scoresOnly?: boolean;
 }
 
-/** @param ref by what the viewer knows it */
+/** @param ref the viewer's name for it */
 export function runDocument(run: ReadRun, ref: string, extras: Extras = {}): RunDocument {
   const { name, made, rows, trust, manifest, costs } = run;
   const { notes = [], isCalibrated = false, scoresOnly = false } = extras;
@@ -70,7 +70,7 @@ export function runDocument(run: ReadRun, ref: string, extras: Extras = {}): Run
     warnings: [...warningsOn(run), ...notes],
     figures: [...keyFigures(run), ...tokenFigure(costs, names)],
     blocks: [
-      // Those on scenarios have blocks of their own.
+      // Scenario runs have their own blocks.
       ...(made.mode === 'scenarios' ? [] : figureBlocks(run, ref, equivalence, extras.forced)),
       ...(costsTable === undefined
         ? []
@@ -82,14 +82,14 @@ export function runDocument(run: ReadRun, ref: string, extras: Extras = {}): Run
 }
 
 const COST_NOTE =
-  'As the servers counted, failed rows and replies that were asked for again among them; cached tokens are part of the prompt’s, reasoning tokens of the output.';
+  'Counted by the servers, including failed rows and retried replies; prompt tokens include cached ones, output tokens include reasoning.';
 
 function manifestBlock(manifest: NonNullable<ReadRun['manifest']>): PageBlock {
   const text = JSON.stringify(manifest, null, 2);
   return { folds: [{ title: 'Manifest', about: ['what made this run'], blocks: [{ text }] }] };
 }
 
-/** What the mean over the domains that have a figure is called: `Overall`, or of how many it is. */
+/** The name of the mean over the domains with a figure: `Overall`, or the number of domains. */
 export function meanIn(card: ScoreCard): string {
   const having = leadingOf(card).domains.flatMap(({ domain, estimate }) => (estimate === null ? [] : [domain]));
   return meanName(having, domainsOfMean(having).length);
@@ -122,7 +122,7 @@ function keyFigures({ card }: ReadRun): KeyFigure[] {
   ];
 }
 
-/** Figures with all that is behind them. */
+/** Figures with their details. */
 function figureBlocks(
   run: ReadRun,
   ref: string,
@@ -152,7 +152,7 @@ function figureBlocks(
     ),
     ...part(
       'Score by context length',
-      'Characters put to the world model: system prompt, history and action; mean over samples.',
+      'Characters sent to the world model: system prompt, history and action; mean over samples.',
       'Characters',
       binsOf(rows, (row) => excerpts?.get(rowIdOf(row))?.chars, scored),
     ),
@@ -165,16 +165,16 @@ function figureBlocks(
       tables: [scoreChart('Domain', ends, lines, { sum: { name: mean, figure: overall }, decimals: lead.decimals })],
     },
     {
-      title: 'What weighs it down',
-      note: 'Facts that were not met, failures and flags stand in groups under What went wrong.',
+      title: 'What lowers the score',
+      note: 'See What went wrong for groups of unmet facts, failures and flags.',
       pair: [
         tallyBlock(
           card,
           ['Failures', 'Failure', 'failure'],
-          'Rows without a score, by cause. Empty, refused and confusing predictions are the model’s doing; the others are missing data.',
+          'Rows without a score, by cause. Empty, refused and confusing predictions are the model’s failures; the others are missing data.',
           ref,
         ),
-        tallyBlock(card, ['Flags', 'Flag', 'flag'], 'What is odd about a prediction without making it a failure.', ref),
+        tallyBlock(card, ['Flags', 'Flag', 'flag'], 'Oddities of a prediction that do not make it a failure.', ref),
       ],
     },
     ...(equivalence === undefined
@@ -191,7 +191,7 @@ function figureBlocks(
   ];
 }
 
-/** What made a run; what nobody recorded is left out. */
+/** How a run was made, as far as recorded. */
 function factsOf({ made, manifest, source }: ReadRun): NamedText[] {
   const { mode, meta } = made;
   const suite = manifest?.identity?.suite;
@@ -203,14 +203,14 @@ function factsOf({ made, manifest, source }: ReadRun): NamedText[] {
     ['verdicts', made.verdicts],
     ['protocol', askedName(made.protocol, made.rollout)],
     [mode === 'scenarios' ? 'asked' : 'judged', made.startedAt?.slice(0, 10)],
-    // What the user said of the checkpoint: its step, its recipe, its cost.
+    // The user's facts about the checkpoint: its step, its recipe, its cost.
     ...Object.entries(meta),
     ['file', basename(source)],
   ];
   return facts.flatMap(([name, text]) => (text === undefined || text === '' ? [] : [[name, text] as const]));
 }
 
-/** All tokens, and who took what; nothing where nobody was asked. */
+/** All tokens, and who used them; empty if no model was asked. */
 function tokenFigure(costs: RunCosts, names: ReturnType<typeof askedNames>): KeyFigure[] {
   const asked = ASKED.flatMap((who) => {
     const total = costs[who]?.total;
@@ -229,7 +229,7 @@ function inShort(tokens: number): string {
   return `${size.toFixed(1)} ${unit}`;
 }
 
-/** Every figure of the tables that `awb score` prints; intervals leave their columns, since they stand below the figures. */
+/** All tables of `awb score`, without the interval columns, since intervals are below the figures. */
 function figureTables(card: ScoreCard): ShownTable[] {
   return [scoreTable(card), measureTable(card, measureOf)].flatMap((table) => {
     if (table === undefined) return [];
@@ -242,7 +242,7 @@ function figureTables(card: ScoreCard): ShownTable[] {
   });
 }
 
-/** How often each rating from 1 to 5 was given. Fractions, as panels give them, count with the nearest whole one; the mean is theirs. */
+/** How often each rating from 1 to 5 was given. Fractions, as panels give them, count as the nearest integer, but enter the mean exactly. */
 function ratingsBlock(rows: readonly JudgedRow[]): PageBlock {
   const ratings = DIMENSIONS.map((dimension) => {
     const given = rows.flatMap((row) => possibleRating(row, dimension) ?? []);
@@ -267,7 +267,7 @@ function ratingsBlock(rows: readonly JudgedRow[]): PageBlock {
   };
 }
 
-/** Of these there are no samples, or none of that name. */
+/** Names without samples to link to. */
 const UNLISTED = ['not-judged', 'unstated'];
 
 /** Counts by name and domain, the largest first. */
@@ -295,7 +295,7 @@ function tallyBlock(
   return { title, note, tables: [{ columns, groups: [rows] }] };
 }
 
-/** Where the samples of a run are that a filter leaves. */
+/** Address of a run's samples under a filter. */
 function samplesOf(ref: string, filter: string, value: string): string {
   return `#/run/${ref}/samples?${new URLSearchParams({ [filter]: value })}`;
 }
@@ -306,12 +306,12 @@ interface Bin {
   readonly figure: Estimate;
 }
 
-/** Parts of about equal size that turns and context lengths are cut into. */
+/** Number of bins, of about equal size, for turns and context lengths. */
 const BINS = 6;
 
 /**
- * Scores over parts of the rows by some quantity, each part with about as many predictions, one value never in two of them.
- * The judgements of a prediction are averaged first. Rows without a score or of an unknown quantity are left out.
+ * Scores in bins of a quantity, with about the same number of predictions each; equal values share a bin. The judgements of a
+ * prediction are averaged first. Rows without a score or with an unknown quantity are left out.
  */
 export function binsOf(
   rows: readonly JudgedRow[],
@@ -346,7 +346,7 @@ function inWords(quantity: number): string {
   return quantity < 1000 ? String(quantity) : `${(quantity / 1000).toFixed(quantity < 10_000 ? 1 : 0)}k`;
 }
 
-/** Score by distance as curves with their bands; the tables of `awb score` hold the figures behind them, and the drift. */
+/** Score by distance as curves with bands, and the tables of `awb score` with the figures and the drift. */
 function rolloutBlock(card: RolloutCard, ends: ScaleEnds, forced: string | undefined): PageBlock {
   const parts = [
     { name: 'All rows', bins: card.by_distance, isSum: true },
@@ -368,7 +368,7 @@ function rolloutBlock(card: RolloutCard, ends: ScaleEnds, forced: string | undef
   const dashed = forced === undefined ? '' : ` Dashed: the same rows predicted with true histories (${forced}).`;
   return {
     title: 'Score by distance from the last true observation',
-    note: `Distance 1 has true history alone. Bands are 95 % intervals, clustered by trajectory.${dashed}`,
+    note: `Distance 1 has only true history. Bands are 95 % intervals, clustered by trajectory.${dashed}`,
     curves: { ends, curves },
     tables: rolloutTables(card, false).map(withNotes),
   };

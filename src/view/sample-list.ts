@@ -1,4 +1,4 @@
-// The samples of a run as a list shows them, without their texts.
+// The samples of a run for a list, without their texts.
 
 import { domainName } from '../core/domains.js';
 import { inOrderOf } from '../core/groups.js';
@@ -13,7 +13,7 @@ import type { ReadRun } from '../results/read-run.js';
 import type { FigureScale, ListedSample, SampleList } from './documents.js';
 import { leadingOf, refOf } from './listed-run.js';
 
-/** Longest reason of a failure in the list, in columns of a terminal. */
+/** Most columns of a failure's reason in the list, as in a terminal. */
 const REASON_COLUMNS = 400;
 
 /** The samples of a run in reading order. Without excerpts the list has no weaknesses and no facts. */
@@ -56,7 +56,7 @@ export function sampleList(run: ReadRun, ref = refOf(run)): SampleList {
   };
 }
 
-/** The judged rows by domain as the scores have them, then trajectory by trajectory and turn by turn. */
+/** The judged rows by domain, in the scores' order, then by trajectory and turn. */
 export function inReadingOrder({ rows, card }: Pick<ReadRun, 'rows' | 'card'>): JudgedRow[] {
   const domains = new Map(card.domains.map(({ domain }, place) => [domain, place]));
   const trajectories = new Map([...new Set(rows.map((row) => row.trajectory))].map((hash, place) => [hash, place]));
@@ -66,14 +66,14 @@ export function inReadingOrder({ rows, card }: Pick<ReadRun, 'rows' | 'card'>): 
   });
 }
 
-/** The figures of each sample: ratings, or measures where nothing was rated. */
+/** The figures of each sample: ratings, or measures if nothing was rated. */
 function figuresOf(rows: readonly JudgedRow[], measure: string | undefined): FigureScale[] {
   if (measure === undefined) return DIMENSIONS.map((dimension) => [dimensionName(dimension), 5]);
   const names = [...new Set(rows.flatMap((row) => Object.keys(row.measures ?? {})))];
   return names.map((name) => [name, isLikeScore(measureOf(name)) ? 100 : null]);
 }
 
-/** With two decimals: those of panels are fractions. */
+/** With two decimals, since panels' ratings are fractions. */
 function ratingsIn(row: JudgedRow): ListedSample['f'] {
   if (!isRated(row)) return undefined;
   return DIMENSIONS.map((name) => {

@@ -1,4 +1,4 @@
-// The texts of samples: each row's read from its own line when it is opened, and those of a trajectory as one document.
+// The texts of samples: a row's are read from its own line when it is opened, and a trajectory's form one document.
 
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -21,28 +21,28 @@ import { worldModelManifest } from '../run/made-with.js';
 import type { AskAgain } from './ask-again.js';
 import type { SampleTexts, TrajectoryTexts } from './documents.js';
 
-/** What a reader wants to see of one judged row. */
+/** The texts of one judged row. */
 export interface RowTexts extends Remarks {
-  /** As the judge was shown it; empty where there is none. */
+  /** As shown to the judge; empty if there is none. */
   readonly prediction: string;
-  /** The model's reply as it came; absent where that is the prediction itself. */
+  /** The model's raw reply; absent if it is the prediction itself. */
   readonly reply?: string;
   readonly truth: string;
-  /** The turn that was put to the world model, without the request to predict where the row has it apart. */
+  /** The turn sent to the world model, without the request to predict if the row has that separately. */
   readonly action: string;
   readonly history: readonly { readonly action: string; readonly observation: string }[];
   readonly systemPrompt: string;
-  /** The row as it was put to the world model. */
+  /** The row as sent to the world model. */
   readonly sample: Sample;
 }
 
-/** Reads the texts of a row. @throws UserError: 65 where the row's line has changed since it was scored */
+/** Reads the texts of a row. @throws UserError: 65 if the row's line has changed since it was scored */
 export type ReadTexts = (row: JudgedRow) => Promise<RowTexts>;
 
 /**
- * Opens the texts of a run, each row of which is read by the span that its excerpt names.
- * @param dataDir folder of the data for lean rows; without it the folder is taken that the run's manifest names
- * @throws UserError: 66 for a judged file that is not there
+ * Opens the texts of a run; each row is read at the span in its excerpt.
+ * @param dataDir folder of the data for lean rows; default: the folder in the run's manifest
+ * @throws UserError: 66 if the judged file is missing
  */
 export async function openTexts(
   { source, manifest, excerpts }: Pick<ReadRun, 'source' | 'manifest' | 'excerpts'>,
@@ -53,7 +53,7 @@ export async function openTexts(
   let dataset: Promise<Dataset> | undefined;
   const close = async () => {
     await handle.close();
-    // One that could not be opened has nothing to be closed.
+    // A dataset that failed to open needs no closing.
     await dataset?.then(
       (data) => data.close(),
       () => undefined,
@@ -70,7 +70,7 @@ export async function openTexts(
     const data = await dataset;
     const ref = data.find(key);
     if (ref === undefined)
-      throw badData(`no row of ${dir} has the key ${key}; name the folder that awb infer was run on`);
+      throw badData(`no row of ${dir} has the key ${key}; name the data folder of the awb infer run`);
     return data.readSample(ref);
   };
   const read = async (row: JudgedRow): Promise<RowTexts> => {
@@ -103,8 +103,8 @@ function textsIn(fields: JsonObject, sample: Sample): RowTexts {
 }
 
 /**
- * The texts of the rows of one trajectory, each different text once.
- * @param options what rows took, by record id, and how to ask for them again; each absent where nobody knows
+ * The texts of the rows of one trajectory, without duplicates.
+ * @param options costs of rows by record id, and how to ask for them again; each absent if unknown
  * @throws UserError as `read`
  */
 export async function trajectoryTexts(
@@ -144,27 +144,27 @@ export async function trajectoryTexts(
   return { strings, rows: documents };
 }
 
-/** The document without histories, without the requests that hold them, and without the texts that are in these alone. */
+/** The document without histories, the requests that contain them, and the texts that only occur in these. */
 export function withoutHistories({ strings, rows }: TrajectoryTexts): TrajectoryTexts {
   const kept: string[] = [];
   const places = new Map<number, number>();
   const moved = (place: number) => heldIn(places, place, () => kept.push(strings[place] ?? '') - 1);
   const left = Object.entries(rows).map(([id, { history: _history, request: _request, ...row }]) => {
     const moves = Object.entries(row).map(([name, value]) => [name, typeof value === 'number' ? moved(value) : value]);
-    // The same members: all numbers of a row's texts are places.
+    // The same members: all numbers in a row's texts are indices.
     return [id, Object.fromEntries(moves) as SampleTexts] as const;
   });
   const missing = 'Histories are left out: this page has no room for them.';
   return { strings: kept, rows: Object.fromEntries(left), missing };
 }
 
-/** What a row took, a line for its prediction and one for its judgement; undefined where nobody knows, or nobody was asked. */
+/** A row's cost, one line each for prediction and judgement; undefined if unknown, or if no model was asked. */
 function spentLines(spent: RowSpent | undefined): string[] | undefined {
   const lines = (['prediction', 'judgement'] as const).flatMap((what) => spentLine(what, spent?.[what]) ?? []);
   return lines.length === 0 ? undefined : lines;
 }
 
-/** Such as `prediction: 19,000 + 280 tokens (70 thinking), $0.034, 4.2 s`. */
+/** For example `prediction: 19,000 + 280 tokens (70 thinking), $0.034, 4.2 s`. */
 function spentLine(what: string, { log, usd, ms }: Partial<RowSpent['prediction']> = {}): string | undefined {
   const { promptTokens, completionTokens, reasoningTokens = 0 } = log?.usage ?? {};
   if (promptTokens === undefined || completionTokens === undefined) return undefined;

@@ -1,4 +1,4 @@
-// What a world model makes of instructions, and the episodes of an agent, as data read from their files.
+// How a world model follows instructions, and the episodes of an agent, read from their files.
 
 import { basename } from 'node:path';
 import { partsOfPrompt } from '../benchmark/actions/agent-dialogue.js';
@@ -24,9 +24,9 @@ import { meanIn } from './run-document.js';
 const WRITTEN_BY = { hint: 'awb infer --scenarios writes it', command: 'awb infer --scenarios' };
 
 /**
- * The page of a run on scenarios: figures, and every sample with the same row without the instruction next to it.
- * @param page what is said of the run itself
- * @param mostBytes all samples together; further ones are left out
+ * The page of a scenario run: figures, and every sample next to the same row without the instruction.
+ * @param page the page of the run itself
+ * @param mostBytes limit for all samples; further ones are left out
  * @throws UserError: 66 and 65 for the file, 130 or 143 once `stop` is aborted
  */
 export async function scenarioPage(run: ReadRun, page: Page, mostBytes: number, stop?: AbortSignal) {
@@ -44,26 +44,26 @@ export async function scenarioPage(run: ReadRun, page: Page, mostBytes: number, 
 /** A sample that opens on a click. */
 interface ScenarioSample {
   readonly scenario: string;
-  /** Whether all was followed, and nothing leaked. */
+  /** Whether everything was followed, and nothing leaked. */
   readonly isFine: boolean;
   readonly fold: PageFold;
 }
 
 const MEASURES = [
-  ['followed', 'Followed', 'All that the instruction asks for is in the prediction.'],
-  ['leaked', 'Leaked', 'The prediction speaks of the instruction: fewer is better.'],
-  ['undisturbed', 'Undisturbed', 'Of what should not change, as near to the truth as without the instruction.'],
+  ['followed', 'Followed', 'The prediction has everything that the instruction asks for.'],
+  ['leaked', 'Leaked', 'The prediction reveals the instruction: fewer is better.'],
+  ['undisturbed', 'Undisturbed', 'Of unaffected lines, the share that stays as correct as without the instruction.'],
   [
     'twin_false_positives',
     'Twin',
-    'The same row without the instruction would count as followed, which proves nothing.',
+    'The same row without the instruction would also count as followed, so following proves nothing.',
   ],
 ] as const;
 const INTERVALS = 'In percent, with 95 % intervals clustered by trajectory.';
 
 type Fitting<T> = Readonly<{ taken: readonly T[]; leftOut: number }>;
 
-/** The page with figures and samples. @param mean what the mean over the domains is called */
+/** The page with figures and samples. @param mean name of the mean over the domains */
 export function withScenarios(
   page: Page,
   figures: ScenarioFigures,
@@ -98,12 +98,12 @@ export function withScenarios(
       }),
       {
         title: 'Scenarios',
-        note: `The same by scenario, over all of its rows alike. ${INTERVALS}`,
+        note: `The same by scenario, over all its rows equally. ${INTERVALS}`,
         tables: [withNotes(scenarioTable(figures))],
       },
       {
         title: 'Samples',
-        note: 'What was not followed, or leaked, comes first.',
+        note: 'Samples that were not followed or leaked come first.',
         notes: leftOutNote(leftOut),
         folds: Array.from(
           groupBy(taken, ({ scenario }) => scenario),
@@ -116,7 +116,7 @@ export function withScenarios(
 }
 
 function leftOutNote(left: number): string[] {
-  return left > 0 ? [`For ${count(left)} more there is no room (--inline-limit).`] : [];
+  return left > 0 ? [`${count(left)} more do not fit (--inline-limit).`] : [];
 }
 
 function scenarioFold(title: string, samples: readonly ScenarioSample[]): PageFold {
@@ -126,7 +126,7 @@ function scenarioFold(title: string, samples: readonly ScenarioSample[]): PageFo
   return { title, about: [`${plural(samples.length, 'row')}, ${note}`], blocks: [{ folds }] };
 }
 
-/** As many of them as there is room for. */
+/** As many of the items as fit. */
 function fitting<T>(items: readonly T[], mostBytes: number): Fitting<T> {
   let bytes = 0;
   const taken = items.filter((item) => {
@@ -136,7 +136,7 @@ function fitting<T>(items: readonly T[], mostBytes: number): Fitting<T> {
   return { taken, leftOut: items.length - taken.length };
 }
 
-/** Every line by the key of its record: samples, the steps before them, and twins. */
+/** All lines by record key: samples, the steps before them, and twins. */
 async function readScenarioLines(path: string, stop?: AbortSignal): Promise<ReadonlyMap<string, JsonObject>> {
   const lines = new Map<string, JsonObject>();
   for await (const { fields } of objectsIn({ path, ...WRITTEN_BY }, stop)) {
@@ -146,7 +146,7 @@ async function readScenarioLines(path: string, stop?: AbortSignal): Promise<Read
   return lines;
 }
 
-/** @param fields of its line; @param lines all of the file, by key */
+/** @param fields those of its line; @param lines all lines of the file, by key */
 export function scenarioSample(
   row: JudgedRow,
   fields: JsonObject,
@@ -189,7 +189,7 @@ export function scenarioSample(
   };
 }
 
-/** What the measures say, in words. */
+/** The measures in words. */
 function marksOf({
   followed,
   leaked,
@@ -213,7 +213,7 @@ function verdictOf(item: JsonObject): Cell {
   return { text: `${said}: ${textIn(item, 'why') ?? ''}`, look: isMet ? 'good' : 'bad' };
 }
 
-/** What a line predicts; undefined where it is not there, or holds no prediction. */
+/** A line's prediction; undefined if the line or its prediction is missing. */
 function predictionIn(fields: JsonObject | undefined): string | undefined {
   if (fields === undefined || !isObject(fields.awb) || fields.awb.status !== 'ok') return undefined;
   return writtenPrediction(textIn(fields, 'gen') ?? '');
@@ -229,9 +229,9 @@ function textIn(fields: JsonObject, name: string): string | undefined {
 }
 
 /**
- * The episodes of an agent, as `awb simulate` writes them, as transcripts.
+ * Transcripts of an agent's episodes, as written by `awb simulate`.
  * @param path of episodes_test.jsonl
- * @param mostBytes all episodes together; further ones are left out
+ * @param mostBytes limit for all episodes; further ones are left out
  * @throws UserError: 66 and 65 for the file and its manifest, 130 or 143 once `stop` is aborted
  */
 export async function episodesPage(path: string, mostBytes: number, stop?: AbortSignal): Promise<Page> {
@@ -256,7 +256,7 @@ export async function episodesPage(path: string, mostBytes: number, stop?: Abort
     blocks: [
       {
         title: 'Episodes',
-        note: 'What an agent did in a world that the model simulates, turn by turn, and how that ended. Nobody has checked whether a task was done.',
+        note: 'What an agent did in a world simulated by the model, turn by turn, and how it ended. Whether a task was done is not checked.',
         notes: leftOutNote(leftOut),
         folds: taken,
       },
@@ -268,7 +268,7 @@ function episodeFold(fields: JsonObject, made: JsonObject): PageFold {
   const [prompts, responses] = [textsIn(fields.prompt), textsIn(fields.response)];
   const recorded = responses.length - (isInteger(made.steps) ? made.steps : responses.length);
   const domain = (textIn(fields, 'task') ?? '').replace(/^simulated\//, '');
-  // What the agent was to do, or the row where it began.
+  // The agent's task, or the row where it began.
   const task = textIn(made, 'task') ?? textIn(made, 'row') ?? '';
   const end = (textIn(made, 'end') ?? '').replace('-', ' ');
   return {
@@ -285,7 +285,7 @@ function episodeFold(fields: JsonObject, made: JsonObject): PageFold {
           { title: 'Observation', text: withoutMarker(response) },
         ],
       })),
-      // What the agent found out, or why it ended.
+      // The agent's findings, or why the episode ended.
       { title: `End: ${end}`, text: textIn(made, 'said') ?? textIn(made, 'reason') ?? '' },
     ],
   };

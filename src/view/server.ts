@@ -1,4 +1,4 @@
-// The viewer's server: the app, and its documents, for the machine it runs on alone, or by a token for others.
+// The viewer's server: the app and its documents, only for the machine it runs on, or for others with a token.
 
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -16,11 +16,11 @@ const HEADERS = {
 };
 
 /**
- * Starts the server. On the loopback it answers only requests that name it, so that no page of the web reaches it by another name; on
- * another address every request needs the token in its URL.
- * @param document gives a document by its name, `undefined` where there is none of that name
- * @param onError hears of what went wrong for no fault of the user's
- * @throws UserError (2) for a port that is taken or an address that is not there
+ * Starts the server. On loopback it only answers requests with its own Host, so that no web page reaches it by another name; on any
+ * other address every request needs the token in its URL.
+ * @param document returns a document by name, or `undefined` if there is none
+ * @param onError called with errors that are not the user's
+ * @throws UserError (2) if the port is taken or the address does not exist
  */
 export async function startViewer(
   { document }: { document(name: string): Promise<unknown> },
@@ -36,10 +36,10 @@ export async function startViewer(
     const [named, origin] = [req.header('host') ?? '', req.header('origin')];
     const isOurs = (name: string) => (isLocal ? [address, `localhost:${portOf(address)}`].includes(name) : true);
     if (!isOurs(named) || (origin !== undefined && origin !== `http://${named}`)) {
-      return context.text('This address is not the viewer. Open the one that awb view printed.', 403, HEADERS);
+      return context.text('This is not the address of the viewer. Open the one that awb view printed.', 403, HEADERS);
     }
     if (!isLocal && !isEqual(req.query('token') ?? '', token)) {
-      return context.text('The token is missing. Open the whole address that awb view printed.', 403, HEADERS);
+      return context.text('The token is missing. Open the complete address that awb view printed.', 403, HEADERS);
     }
     for (const [name, value] of Object.entries(HEADERS)) context.header(name, value);
     return next();
@@ -64,7 +64,7 @@ export async function startViewer(
   app.onError((error, context) => {
     if (error instanceof UserError) return context.text(error.message, 422);
     onError(messageOf(error));
-    return context.text('The viewer failed at this. Its terminal says more.', 500);
+    return context.text('The viewer failed here. See its terminal for details.', 500);
   });
   const server = createServer(getRequestListener(app.fetch));
   await new Promise<void>((done, failed) => {
@@ -96,7 +96,7 @@ function isEqual(given: string, token: string): boolean {
 function notListening(error: Error, host: string, port: number): Error {
   const code = codeOf(error);
   if (code === 'EADDRINUSE') {
-    return new UserError(`port ${port} of ${host} is taken, perhaps by another awb view; --port 0 takes a free one`);
+    return new UserError(`port ${port} of ${host} is in use, perhaps by another awb view; use --port 0 for a free one`);
   }
   return code === undefined
     ? error

@@ -315,8 +315,8 @@ describe.skipIf(noBrowser !== undefined)('in a browser', () => {
       [`#/compare/${other}/${run}/samples`, 'Last observation'],
       [`#/compare/${other}/${run}/samples?filter=%FF&domain=none`, '0 of 28 samples'],
       ['#/runs', 'step-200'],
-      ['#/leaderboard', 'does not hold that'],
-      ['#/run/%00<img src=x>', 'does not hold that'],
+      ['#/leaderboard', 'does not contain that'],
+      ['#/run/%00<img src=x>', 'does not contain that'],
     ] as const) {
       await page.goto(`${url}${hash}`);
       await page.getByText(shown).first().waitFor();

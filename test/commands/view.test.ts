@@ -74,7 +74,7 @@ test('awb view refuses what it cannot do, with a way on', async () => {
   expect(await refused('nowhere')).toContain('there is no nowhere');
   expect(await refused('--scores-only')).toContain('--bundle');
   await writeFile(join(folder, 'results/index.html'), 'mine');
-  expect(await refused('--bundle', 'results')).toContain('results/index.html is not of a bundle');
+  expect(await refused('--bundle', 'results')).toContain('results/index.html does not belong to a bundle');
   expect((await readdir(join(folder, 'results'))).length).toBe(2);
   const other = createServer().listen(0, '127.0.0.1');
   onTestFinished(() => void other.close());

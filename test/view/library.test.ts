@@ -69,7 +69,7 @@ describe('what the viewer finds', () => {
     expect((await library.index()).runs).toHaveLength(2);
     await awb(['runs', 'remove', 'renamed', '--yes'], { cwd: folder });
     expect((await library.index()).runs.map(({ name }) => name)).toEqual(['step-200']);
-    expect(() => library.run(ref)).toThrow('not there any more');
+    expect(() => library.run(ref)).toThrow('no longer exists');
   });
 
   test('hides nothing because something else is damaged', async () => {
@@ -180,7 +180,7 @@ describe('what the viewer finds', () => {
     expect([await bundled(false), await bundled(true)]).toEqual([true, false]);
     await rm(join(folder, 'out'), { recursive: true });
     expect((await library.index()).episodes).toEqual([]);
-    await expect(library.document(name)).rejects.toThrow('not there any more');
+    await expect(library.document(name)).rejects.toThrow('no longer exist');
   });
 
   test('is a run at work, until its process dies without a word', async () => {

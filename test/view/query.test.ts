@@ -175,7 +175,7 @@ describe('what went wrong', () => {
       'dimension: Weakest in quality (1)',
       'fact: No determined fact met (1)',
       'fact: Some determined facts not met (1)',
-      'fact: All determined facts met, and yet not factual (1)',
+      'fact: All determined facts met, but not factual (1)',
       'failure: Failed: empty (1)',
       'failure: Failed: judge-timeout (1)',
       'flag: Flag: empty (1)',

@@ -86,7 +86,7 @@ describe('scenarios', () => {
     expect(leftOut).toBeGreaterThan(8);
     expect(leftOut + shown.length).toBe(14);
     expect(page.figures?.at(-1)?.figure).toBe('14');
-    expect(page.blocks.at(-1)?.notes).toEqual([`For ${leftOut} more there is no room (--inline-limit).`]);
+    expect(page.blocks.at(-1)?.notes).toEqual([`${leftOut} more do not fit (--inline-limit).`]);
   });
 });
 
@@ -137,7 +137,7 @@ describe('episodes', () => {
   });
 
   test('are bounded', async () => {
-    const notes = ['For 2 more there is no room (--inline-limit).'];
+    const notes = ['2 more do not fit (--inline-limit).'];
     expect((await made(1)).blocks).toMatchObject([{ folds: [], notes }]);
   });
 });

@@ -90,7 +90,7 @@ describe('the viewer on this machine', () => {
     await new Promise((done) => other.once('listening', done));
     // A server that listens has an address.
     const { port } = other.address() as AddressInfo;
-    await expect(viewer('127.0.0.1', port)).rejects.toThrow(`port ${port} of 127.0.0.1 is taken`);
+    await expect(viewer('127.0.0.1', port)).rejects.toThrow(`port ${port} of 127.0.0.1 is in use`);
   });
 });
 

@@ -1,4 +1,4 @@
-// The texts behind a sample, each in a fold that is drawn when it is opened: history, replies, the request made again, commands.
+// The texts of a sample, each in a fold that is drawn when opened: history, replies, the rebuilt request, commands.
 
 import { useState } from 'preact/hooks';
 import { asciiJson } from '../../core/json.js';
@@ -7,7 +7,7 @@ import { count, plural } from '../figures.js';
 import { Fold, Notes } from './parts.js';
 import { Text, visible } from './text.js';
 
-/** A text that is there on demand; nothing where there is none. */
+/** A text shown on demand; nothing if there is none. */
 export function TextFold({ title, text }: { readonly title: string; readonly text: string | undefined }) {
   if (text === undefined) return null;
   return (
@@ -24,7 +24,7 @@ function sizeOf(...texts: readonly string[]): string {
   );
 }
 
-/** What happened before a turn. @param texts action and observation of each earlier turn */
+/** The turns before a turn. @param texts action and observation of each earlier turn */
 export function History({ texts }: { readonly texts: readonly string[] }) {
   const turns = Array.from({ length: texts.length / 2 }, (_, at) => texts.slice(2 * at, 2 * at + 2));
   return (
@@ -40,7 +40,7 @@ export function History({ texts }: { readonly texts: readonly string[] }) {
   );
 }
 
-/** What is kept of asking and judging a row. @param of whose it is, such as ` of NAME`, where two runs are shown */
+/** The records of asking and judging a row. @param of suffix such as ` of NAME`, if two runs are shown */
 export function Behind(props: {
   row: SampleTexts;
   of: string;
@@ -51,11 +51,11 @@ export function Behind(props: {
   return (
     <>
       {spent.length > 0 && <Fold title={visible(`Tokens and times${of}`)}>{() => <Notes notes={spent} />}</Fold>}
-      <TextFold title={`The reply as it came${of}`} text={text(row.reply)} />
-      <TextFold title={`The judge's reply${of}`} text={text(row.judgeReply)} />
-      <TextFold title={`The judge's reasoning${of}`} text={text(row.judgeThoughts)} />
+      <TextFold title={`Raw reply${of}`} text={text(row.reply)} />
+      <TextFold title={`Judge's reply${of}`} text={text(row.judgeReply)} />
+      <TextFold title={`Judge's reasoning${of}`} text={text(row.judgeThoughts)} />
       {request !== undefined && (
-        <Fold title={visible(`The request${of}`)} about="made again from its parts">
+        <Fold title={visible(`Request${of}`)} about="rebuilt from its parts">
           {() => <Request request={request} text={text} />}
         </Fold>
       )}
@@ -77,7 +77,7 @@ function Request(props: { request: RequestAgain; text: (place: number | undefine
   return (
     <>
       <p class="note">
-        No request is kept: this one is made again from the row, the prompt and the settings of the run. Keys are left
+        Requests are not stored: this one is rebuilt from the row, the prompt and the run's settings. API keys are left
         out.
       </p>
       <Copied name="JSON" text={JSON.stringify(whole, null, 2)} />
@@ -86,15 +86,15 @@ function Request(props: { request: RequestAgain; text: (place: number | undefine
   );
 }
 
-/** A command for a shell. The body goes through its input, since an argument has no room for a long history. */
+/** A shell command. The body goes through standard input, since an argument has no room for a long history. */
 function curlOf(url: string, body: unknown): string {
-  // In plain ASCII nothing hides in a terminal, and no line of the body ends the input early.
+  // Plain ASCII hides nothing in a terminal, and no line of the body ends the input early.
   const json = asciiJson(body);
   const quoted = `'${url.replaceAll("'", "'\\''")}'`;
   return `curl ${quoted} -H 'Content-Type: application/json' -H "Authorization: Bearer $API_KEY" --data-binary @- <<'JSON'\n${json}\nJSON`;
 }
 
-/** A text with a button that copies it; where a page may not do that, the text is selected. */
+/** A text with a button that copies it; if the page may not copy, the text is selected. */
 function Copied({ name, text }: { readonly name: string; readonly text: string }) {
   const [state, setState] = useState<'' | 'copied' | 'refused'>('');
   const copy = async () => {
@@ -102,7 +102,7 @@ function Copied({ name, text }: { readonly name: string; readonly text: string }
       await navigator.clipboard.writeText(text);
       setState('copied');
     } catch {
-      // Pages opened from a file may not have a clipboard.
+      // Pages opened from a file may have no clipboard access.
       setState('refused');
     }
   };
@@ -112,7 +112,7 @@ function Copied({ name, text }: { readonly name: string; readonly text: string }
         <button type="button" onClick={copy}>{`Copy the ${name}`}</button>
         <span role="status">
           {state === 'copied' && 'Copied.'}
-          {state === 'refused' && 'Selected: copy it with Ctrl+C.'}
+          {state === 'refused' && 'Selected; copy it with Ctrl+C.'}
         </span>
         <span class="soft">{`${count(text.length)} characters`}</span>
       </div>

@@ -1,11 +1,11 @@
-// Drawings as SVG next to the figures themselves, so that nobody has to read a drawing: dots with their intervals, shares of a whole, and
+// SVG drawings next to the figures themselves, so that the figures can be read without them: dots with intervals, shares of a total, and
 // curves with bands.
 
 import type { CurvePoint, Curves, Figure, ScaleEnds } from '../documents.js';
 import { number, range } from '../figures.js';
 import { visible } from './text.js';
 
-/** What a chart spans. */
+/** The scale of a chart. */
 export interface Scale {
   readonly from: number;
   readonly to: number;
@@ -16,7 +16,7 @@ function reach({ value, low, high }: Figure): number[] {
   return [value, low ?? value, high ?? value];
 }
 
-/** What stands above the drawings of a column. */
+/** The axis above a column of drawings. */
 export function Axis({ scale }: { scale: Scale }) {
   const isAround = scale.from === -scale.to;
   return (
@@ -34,7 +34,7 @@ export function Axis({ scale }: { scale: Scale }) {
   );
 }
 
-/** A dot with its interval, by percent of the track, so that a chart of any width keeps its proportions. */
+/** A dot with its interval, in percent of the track, so that a chart of any width keeps its proportions. */
 export function Track({ scale, figure }: { scale: Scale; figure: Figure | null }) {
   const isAround = scale.from === -scale.to;
   const { low, high } = figure ?? {};
@@ -52,7 +52,7 @@ export function Track({ scale, figure }: { scale: Scale; figure: Figure | null }
   );
 }
 
-/** A bar in which every count takes its share. */
+/** A bar divided in proportion to the counts. */
 export function Stack({ counts }: { counts: readonly number[] }) {
   const all = counts.reduce((sum, times) => sum + times, 0);
   let from = 0;
@@ -84,7 +84,7 @@ export function Stack({ counts }: { counts: readonly number[] }) {
   );
 }
 
-/** In quarters; where an end is null, as far as these figures and their intervals reach. */
+/** A scale in quarters; with a null end, one that covers these figures and their intervals. */
 export function scaleOf(ends: ScaleEnds, figures: readonly (Figure | null)[]): Scale {
   const reached = figures.flatMap((figure) => (figure === null ? [] : reach(figure)));
   if (ends === 'around 0') return scaleAround(reached);
@@ -97,13 +97,13 @@ export function scaleOf(ends: ScaleEnds, figures: readonly (Figure | null)[]): S
   return stepped(from, step, Math.max(1, Math.ceil((high - from) / step)));
 }
 
-/** A round number, a few of which make up the span. */
+/** A round step that divides the span into a few parts. */
 function tickStep(span: number): number {
   const size = 10 ** Math.floor(Math.log10(span || 1));
   return span / size > 5 ? 2 * size : span / size > 2 ? size : size / 2;
 }
 
-/** Differences of scores around 0. None is larger than 100: what is beyond is cut off at the edge. */
+/** A scale for differences around 0, at most ±100; anything beyond is cut off at the edge. */
 function scaleAround(values: readonly number[]): Scale {
   const most = Math.min(100, Math.max(5, ...values.map(Math.abs)));
   const step = [2.5, 5, 10, 25].find((size) => size * 2 >= most) ?? 50;
@@ -116,7 +116,7 @@ function stepped(from: number, step: number, steps: number): Scale {
   return { from, to: from + steps * step, ticks };
 }
 
-/** How far from the left a value stands; what is beyond the scale stands at its edge. */
+/** A value's distance from the left; values beyond the scale are at its edge. */
 function along(value: number, { from, to }: Scale): string {
   return cssPercent(100 * Math.min(1, Math.max(0, (value - from) / (to - from))));
 }
@@ -129,9 +129,9 @@ function tickText(tick: number): string {
   return String(tick).replace('-', '−');
 }
 
-/** In percent of the width; what is left keeps dots and labels off the edges. */
+/** In percent of the width; the rest keeps dots and labels off the edges. */
 const [FIRST, WIDTH] = [4, 90];
-/** What the name of a point takes, with the space next to it and for each character. */
+/** Width of a point's name: the space next to it, and each character. */
 const [SPACE, CHARACTER] = [5, 3];
 
 /** Curves side by side, on one scale. */
@@ -148,7 +148,7 @@ export function CurveSet({ of, look = 'curves' }: { of: Curves; look?: string })
   );
 }
 
-/** A curve with its band. @param limit where a dashed line runs across */
+/** A curve with its band. @param limit value of a dashed line */
 function Curve(props: Curves['curves'][number] & { scale: Scale; limit: number | undefined }) {
   const { name, points, scale, isSum, limit } = props;
   const left = ({ at }: CurvePoint) => FIRST + WIDTH * at;
@@ -178,7 +178,7 @@ function Curve(props: Curves['curves'][number] & { scale: Scale; limit: number |
           );
         })}
         {across && <line class="zero-line" stroke-dasharray="4 4" x1="0" x2="100%" y1={across} y2={across} />}
-        {/* Areas and bent lines take no percentages: they stand in a drawing that is stretched. */}
+        {/* Areas and polylines do not accept percentages, so they are in a stretched drawing. */}
         <svg height="100%" aria-hidden="true" viewBox="0 0 100 100" preserveAspectRatio="none">
           <polygon class="band" points={band.join(' ')} />
           <polyline class="bent other" stroke-dasharray="5 4" points={path(({ other }) => other).join(' ')} />
@@ -202,7 +202,7 @@ function Curve(props: Curves['curves'][number] & { scale: Scale; limit: number |
   );
 }
 
-/** The points that have room for a name: the last one, and from the right on each that is far enough from the named ones. */
+/** The points with room for a name: the last one, then from right to left each that is far enough from the named ones. */
 function withRoom(points: readonly CurvePoint[]): CurvePoint[] {
   let free = Number.POSITIVE_INFINITY;
   return points.toReversed().filter(({ at, label }) => {

@@ -1,4 +1,4 @@
-// Predictions next to their ground truth: lines that are equal, changed, missing and invented, and within changed lines what changed.
+// Predictions next to their ground truth: equal, changed, missing and invented lines, and the changes within lines.
 
 import type { ComponentChild } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
@@ -6,22 +6,22 @@ import { difference, type Ranges, type Step } from '../../core/difference.js';
 import { count, plural } from '../figures.js';
 import { Text, visible } from './text.js';
 
-/** Equal lines that are shown around a change, and the fewest that are folded. */
+/** Equal lines shown around a change, and the fewest that are folded. */
 const CONTEXT = 3;
 const LEAST_FOLDED = 5;
 /** Lines drawn at once. */
 const MOST_LINES = 1000;
-/** Characters of a line that are drawn at once, and how many of them stand before its first change. */
+/** Characters of a line drawn at once, and how many of them precede its first change. */
 const MOST_OF_LINE = 4000;
 const BEFORE_CHANGE = 300;
 
-/** A prediction, and whose it is; a run that failed has none. */
+/** A run's prediction; undefined if it failed. */
 interface Prediction {
   readonly name: string;
   readonly text: string | undefined;
 }
 
-/** A line of a text, from 0 on, with what changed in it; a line that stands in one of the texts alone has no `changes`. */
+/** A line of a text, numbered from 0, with its changes; a line that occurs in only one of the texts has no `changes`. */
 interface Line {
   readonly at: number;
   readonly text: string;
@@ -29,18 +29,18 @@ interface Line {
   readonly changes?: Ranges | undefined;
 }
 
-/** A line of the truth, and what stands for it in each prediction. */
+/** A line of the truth, and its counterpart in each prediction. */
 interface Row {
   readonly truth: Line | undefined;
   readonly sides: readonly (Line | undefined)[];
 }
 
-/** The truth and one prediction or two, line by line. Hues and signs say what is missing and what is invented. */
+/** The truth and one or two predictions, line by line. Hues and signs mark missing and invented lines. */
 export function Difference(props: { readonly truth: string; readonly predictions: readonly Prediction[] }) {
   const { truth, predictions } = props;
   const there = predictions.filter(({ text }) => text !== undefined);
   const texts = there.flatMap(({ text }) => text ?? []);
-  // Texts are all that a table is made of.
+  // The table depends only on the texts.
   const rows = useMemo(() => rowsOf(truth, texts), [truth, ...texts]);
   const isEqual = !rows.some(isDifferent);
   const heads = [
@@ -80,7 +80,7 @@ export function Difference(props: { readonly truth: string; readonly predictions
   );
 }
 
-/** Of two predictions each line says which it is of: on a phone they stand below each other. */
+/** With two predictions, each line shows which one it belongs to: on a phone they are below each other. */
 function signOf(at: number, of: number): string {
   return of === 1 ? '+' : `+${'AB'[at]}`;
 }
@@ -100,7 +100,7 @@ function rowsOf(truth: string, predictions: readonly string[]): Row[] {
     const text = lines[at];
     if (text === undefined) break;
     const pairs = aligned.map(({ pairs }) => pairs.get(at));
-    // Two predictions lack different words of a line.
+    // Two predictions may lack different words of a line, so none are marked then.
     const changes = pairs.length === 1 ? pairs[0]?.lacks : pairs.some((pair) => pair === undefined) ? undefined : [];
     const isChanged = pairs.some((pair) => pair?.line.isChanged !== false);
     rows.push({ truth: { at, text, isChanged, changes }, sides: pairs.map((pair) => pair?.line) });
@@ -108,7 +108,7 @@ function rowsOf(truth: string, predictions: readonly string[]): Row[] {
   return rows;
 }
 
-/** By lines of the truth: the line that stands for it, with what the truth has more than that; and the lines invented before it. */
+/** By line of the truth: its counterpart, with what it lacks; and the lines invented before it. */
 function align(prediction: string, steps: readonly Step[]) {
   const pairs = new Map<number, { readonly line: Line; readonly lacks?: Ranges }>();
   const before = new Map<number, Line[]>();
@@ -130,7 +130,7 @@ function align(prediction: string, steps: readonly Step[]) {
   return { pairs, before };
 }
 
-/** Equal lines far from any change are folded, and what is too long to be drawn at once waits for a click. */
+/** Equal lines far from any change are folded, and what is too long to draw at once appears on a click. */
 function Rows({ rows, foldsEqual }: { readonly rows: readonly Row[]; readonly foldsEqual: boolean }) {
   const drawn: ComponentChild[] = [];
   const draw = (from: number, to: number) => {
@@ -206,7 +206,7 @@ function Cells({ line, hue, sign }: { line: Line | undefined; hue: 'missing' | '
   );
 }
 
-/** The text of a line with its changed words marked; of a huge line a stretch around its first change. */
+/** The text of a line with its changed words marked; for a huge line, the part around its first change. */
 function Marked({ line, tag: Tag }: { readonly line: Line; readonly tag: 'del' | 'ins' }) {
   const { text, isChanged, changes } = line;
   const start = text.length <= MOST_OF_LINE ? 0 : Math.max(0, (changes?.[0] ?? 0) - BEFORE_CHANGE);

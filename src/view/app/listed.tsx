@@ -1,4 +1,4 @@
-// A sample as lists and heads show it: its name, score, ratings and flags.
+// A sample in lists and headings: its name, score, ratings and flags.
 
 import { rowId } from '../../core/row-id.js';
 import type { ListedSample, SampleList } from '../documents.js';
@@ -6,12 +6,12 @@ import { DASH, signed } from '../figures.js';
 import type { Selected } from '../query.js';
 import { visible } from './text.js';
 
-/** The record id of a sample, by which an address names it. */
+/** The record id of a sample, used in addresses. */
 export function idOf({ k, r = 0, j }: ListedSample): string {
   return rowId(k, r, j);
 }
 
-/** Its score, and the change from the other run in the colour of what became better or worse. */
+/** Its score, and the change from the other run, coloured as better or worse. */
 export function Score({ list, of }: { readonly list: SampleList; readonly of: Selected }) {
   const { sample, change, gain = 0 } = of;
   const { decimals } = list.lead;
@@ -39,7 +39,7 @@ export function Pip({ list, sample, at }: { list: SampleList; sample: ListedSamp
   );
 }
 
-/** Its ratings, why it failed, and what is odd about it. */
+/** Its ratings, its failure and its flags. */
 export function Marks({ list, sample }: { readonly list: SampleList; readonly sample: ListedSample }) {
   return (
     <span class="marks">

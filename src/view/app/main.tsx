@@ -1,4 +1,4 @@
-// The app: finds the page that the address names, and draws it under the way back to the others.
+// The app: draws the page in the address, below the navigation.
 
 import { type ComponentChild, render } from 'preact';
 import { useEffect, useErrorBoundary } from 'preact/hooks';
@@ -70,7 +70,7 @@ function App() {
 }
 
 function NoPage() {
-  return <Failed reason="There is no page of this address." />;
+  return <Failed reason="There is no page at this address." />;
 }
 
 const root = document.getElementById('app');

@@ -1,4 +1,4 @@
-// What pages are put together from: heads, blocks, tables, folds, and what stands where a document is still loading or cannot be read.
+// Parts of pages: headers, blocks, tables, folds, and placeholders for a document that is loading or cannot be read.
 
 import type { ComponentChild, ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
@@ -6,7 +6,7 @@ import type { Cell, KeyFigure, Page } from '../documents.js';
 import type { Loading } from './source.js';
 import { visible } from './text.js';
 
-/** A part of a page under its heading, with a note on how to read it. @param isInner whether it stands in another one */
+/** A part of a page with a heading and a note on how to read it. @param isInner whether it is inside another block */
 export function Block(props: {
   title?: string | undefined;
   note?: string | undefined;
@@ -24,7 +24,7 @@ export function Block(props: {
   );
 }
 
-/** The head of a page: what it is about, what made it, what it comes to, its key figures, and what to heed. */
+/** The head of a page: its title, how it was made, its outcome, its key figures and remarks. */
 export function Header(props: Omit<Page, 'blocks'> & { children?: ComponentChildren }) {
   const { title, facts = [], lines = [], warnings = [], outcome, said = [], reasons = [] } = props;
   const { figures = [], notes = [], children } = props;
@@ -68,7 +68,7 @@ export function Header(props: Omit<Page, 'blocks'> & { children?: ComponentChild
   );
 }
 
-/** Figures side by side, each under its title and with its unit smaller; nothing where there are none. */
+/** Figures side by side, each below its title, with a smaller unit; nothing if there are none. */
 function KeyFigures({ figures }: { figures: readonly KeyFigure[] }) {
   if (figures.length === 0) return null;
   return (
@@ -92,7 +92,7 @@ function KeyFigures({ figures }: { figures: readonly KeyFigure[] }) {
   );
 }
 
-/** Sentences as a list; nothing where there are none. */
+/** Sentences as a list; nothing if there are none. */
 export function Notes({ notes }: { notes: readonly Cell[] }) {
   if (notes.length === 0) return null;
   return (
@@ -106,12 +106,12 @@ export function Notes({ notes }: { notes: readonly Cell[] }) {
   );
 }
 
-/** What a judge says of a prediction, each remark on one line. */
+/** A judge's remarks on a prediction, one per line. */
 export function Remarks({ title, remarks }: { title: string; remarks: readonly string[] }) {
   return (
     <section>
       <h3>{title}</h3>
-      {remarks.length === 0 && <p class="soft">None named.</p>}
+      {remarks.length === 0 && <p class="soft">None.</p>}
       <ul>
         {remarks.map((remark) => (
           <li>{visible(remark.replace(/\s+/g, ' '))}</li>
@@ -123,13 +123,13 @@ export function Remarks({ title, remarks }: { title: string; remarks: readonly s
 
 export interface Column {
   readonly heading: ComponentChild;
-  /** Figures stand at the right, drawings take what is left. */
+  /** Figures align right, drawings take the remaining width. */
   readonly kind?: 'figure' | 'drawing' | 'text';
   /** Left out on a phone. */
   readonly isWide?: boolean;
 }
 export interface Row {
-  /** The first names the row. A name alone stands above the rows that follow. */
+  /** The first names the row. A row with only a name is a heading for the rows after it. */
   readonly cells: readonly ComponentChild[];
   /** Whether it sums up those above it. */
   readonly isSum?: boolean | undefined;
@@ -140,7 +140,7 @@ function classOf({ kind, isWide }: Column = { heading: '' }): string | undefined
   return classes || undefined;
 }
 
-/** A table that scrolls sideways where it has no room. On a phone each cell of a `cards` table says what its column is called. */
+/** A table that scrolls sideways if it has no room. On a phone, each cell of a `cards` table shows its column's name. */
 export function Table(props: {
   columns: readonly Column[];
   rows: readonly Row[];
@@ -194,7 +194,7 @@ export function Table(props: {
   );
 }
 
-/** A text as a cell or a line shows it. */
+/** A text in a cell or a line. */
 export function CellText({ of }: { of: Cell }) {
   if (typeof of === 'string') return <>{visible(of)}</>;
   const { text, under = [], look, isStrong, link } = of;
@@ -210,7 +210,7 @@ export function CellText({ of }: { of: Cell }) {
   );
 }
 
-/** What opens on a click, and is drawn then: there may be thousands. */
+/** Opens on a click, and is only drawn then, since there may be thousands. */
 export function Fold(props: {
   title: ComponentChild;
   about?: ComponentChild;
@@ -229,7 +229,7 @@ export function Fold(props: {
   );
 }
 
-/** A field to choose from, under its label. */
+/** A drop-down with its label. */
 export function Select(props: {
   label: string;
   value: string;
@@ -250,7 +250,7 @@ export function Select(props: {
   );
 }
 
-/** A document once it is there; until then room for it, and where it cannot be read the reason. */
+/** A document once it is loaded; until then a placeholder, or the reason if it cannot be read. */
 export function Loaded<T>({ of, children }: { of: Loading<T>; children: (value: T) => ComponentChild }) {
   if (of.value !== undefined) return <>{children(of.value)}</>;
   if (of.error !== undefined) return <Failed reason={of.error} />;

@@ -1,4 +1,4 @@
-// The page on which people rate predictions by keyboard: it asks for a name, shows a sample, takes ratings, and shows what the judge says
+// The page on which people rate predictions by keyboard: it asks for a name, shows a sample, takes ratings, and shows the judge's ratings
 // when the rater is done.
 
 import { type ComponentChild, render } from 'preact';
@@ -16,7 +16,7 @@ import './style.css';
 import './samples.css';
 import './rate.css';
 
-/** The five dimensions as a person is asked for them, in the words of the rubric. */
+/** The five dimensions as questions to a person, in the words of the rubric. */
 const QUESTIONS: Readonly<Record<Dimension, readonly [heading: string, question: string]>> = {
   format: ['Format', 'Is it written as this environment writes, with nothing around it?'],
   factuality: ['Factuality', 'Is what happened right: effect, success or failure, values, every determined detail?'],
@@ -32,17 +32,17 @@ const LEVELS = [
   'no fault except in what could not be known',
 ];
 
-/** What a rater does; what is then to be said about it. */
+/** A rater's action; returns a message about it, if any. */
 type Action = (key: string) => string | undefined;
 
-/** The keys, what they do in words, and what they do. */
+/** Keys, their descriptions, and their actions. */
 const KEYS: readonly (readonly [keys: readonly string[], does: string, action: Action])[] = [
-  [['1', '2', '3', '4', '5'], 'rate, and on to the next dimension', (key) => give(Number(key))],
+  [['1', '2', '3', '4', '5'], 'rate, and go to the next dimension', (key) => give(Number(key))],
   [['↑', '↓'], 'dimension', (key) => moveDimension(key === '↑' ? -1 : 1)],
   [['←', '→'], 'sample', (key) => move(key === '←' ? -1 : 1)],
   [['u'], 'undo', () => (ratings.undo() ? undefined : 'There is nothing to undo.')],
   [['c'], 'comment', () => void document.getElementById('comment')?.focus()],
-  [['Enter'], 'done with this sample; then the next one', done],
+  [['Enter'], 'finish this sample; then go to the next one', done],
   [['s'], 'save the file', ratings.saveFile],
   [['Esc'], 'back to this page', showIntro],
 ];
@@ -51,10 +51,10 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
 };
 
 let isIntro = false;
-/** What the panel says until the next action; empty where it asks for a rating. */
+/** The panel's message until the next action; empty to ask for a rating. */
 let said = '';
 
-/** Acts, and draws what has come of it before the next key. */
+/** Acts, and draws the result before the next key. */
 function act(action: Action, key = ''): void {
   said = action(key) ?? '';
   draw();
@@ -85,7 +85,7 @@ function move(by: number): string | undefined {
   return undefined;
 }
 
-/** The rater is done with the sample, or goes on to the next one that is open. */
+/** Finishes the sample, or goes to the next open one. */
 function done(): string | undefined {
   const entry = entryAt();
   if (!ratings.isWhole(entry)) return 'Rate all five dimensions first.';
@@ -96,7 +96,7 @@ function done(): string | undefined {
     return undefined;
   }
   const next = ratings.openFrom(place.index + 1);
-  if (next === undefined) return 'All samples are rated. Save the file, and give it to awb agree.';
+  if (next === undefined) return 'All samples are rated. Save the file and pass it to awb agree.';
   ratings.goTo(next);
   return undefined;
 }
@@ -108,7 +108,7 @@ function onKeyDown(event: KeyboardEvent): void {
     if (event.key === 'Escape') target.blur();
     return;
   }
-  // Enter does what the element in focus is for.
+  // Enter activates the focused element.
   if (event.key === 'Enter' && target?.closest('button, summary, a') != null) return;
   const name = OTHER_NAMES[event.key] ?? event.key;
   const [, , action] = KEYS.find(([keys]) => keys.includes(name)) ?? [];
@@ -161,18 +161,18 @@ function Intro() {
     draw();
   };
   const rated = place.rater === '' ? 0 : ratings.doneCount();
-  const kept = `${place.rater} has rated ${count(rated)} of ${count(data.samples.length)}; the page has kept it.`;
+  const kept = `${place.rater} has rated ${count(rated)} of ${count(data.samples.length)}; this browser has stored the ratings.`;
   return (
     <>
       <Header title={data.title} lines={[plural(data.samples.length, 'sample')]} />
       <p>
-        You rate what a world model predicted against what the real environment answered. What the judge says is shown
-        when you are done with a sample, and not before.
-        {data.run === null && ' Which run a prediction is of is hidden.'}
+        You rate what a world model predicted, compared with what the real environment answered. The judge's ratings are
+        shown only after you finish a sample.
+        {data.run === null && ' The run of a prediction is hidden.'}
       </p>
       <form id="begin" onSubmit={begin}>
         <label class="soft" for="rater">
-          Your name, as the file will have it
+          Your name, as saved in the file
         </label>
         <div class="row">
           <input
@@ -202,14 +202,14 @@ function Terms({ title, terms }: { title: string; terms: readonly (readonly [Com
   );
 }
 
-/** The sample where the rater stands. */
+/** The current sample. */
 function Sample({ sample }: { sample: RatingSample }) {
   const title = useRef<HTMLHeadingElement>(null);
   useLayoutEffect(() => {
     scrollTo(0, 0);
     title.current?.focus({ preventScroll: true });
   }, []);
-  // Ratings change nothing in them.
+  // They do not depend on the ratings.
   const texts = useMemo(() => <SampleTexts sample={sample} />, [sample]);
   const entry = entryAt();
   return (
@@ -248,7 +248,7 @@ function SampleTexts({ sample: { system, history, action, truth, prediction } }:
   );
 }
 
-/** What the judge says; it is opened here, so that nothing of it is in the document before. */
+/** The judge's ratings, decoded here, so that the document does not contain them before. */
 function Verdict({ sealed, own }: { sealed: string; own: readonly (number | null)[] }) {
   const bytes = Uint8Array.from(atob(sealed), (character) => character.charCodeAt(0));
   const says: JudgeSays = JSON.parse(new TextDecoder().decode(bytes));
@@ -256,7 +256,7 @@ function Verdict({ sealed, own }: { sealed: string; own: readonly (number | null
     rating == null ? DASH : String(Math.round(rating * 100) / 100);
   return (
     <section class="block" id="verdict">
-      <h3>What the judge says</h3>
+      <h3>The judge's ratings</h3>
       <dl class="key note">
         {DIMENSIONS.map((name, at) => (
           <div>
@@ -275,7 +275,7 @@ function Verdict({ sealed, own }: { sealed: string; own: readonly (number | null
   );
 }
 
-/** The five dimensions of the sample where the rater stands, and what the rater can do now. */
+/** The five dimensions of the current sample, and the rater's next step. */
 function Panel() {
   const entry = entryAt();
   return (
@@ -289,7 +289,7 @@ function Panel() {
                 <button
                   type="button"
                   aria-pressed={entry.ratings[dimension] === rating}
-                  // A click leaves the keys where they are.
+                  // A click does not take the focus.
                   onMouseDown={(event) => event.preventDefault()}
                   onClick={() => act(() => give(rating, dimension))}
                 >
@@ -314,14 +314,14 @@ function Panel() {
   );
 }
 
-/** What the rater is asked to do now. */
+/** The next step, as a sentence. */
 function nextStep(): string {
   const entry = entryAt();
-  if (ratings.isRevised(entry)) return 'Changed after the judge was shown: awb agree leaves this sample out.';
-  if (isDone(entry)) return 'Done. Enter: the next sample.';
-  if (ratings.isWhole(entry)) return 'Enter: done with this sample, and what the judge says is shown.';
+  if (ratings.isRevised(entry)) return "Changed after seeing the judge's ratings: awb agree leaves this sample out.";
+  if (isDone(entry)) return 'Done. Press Enter for the next sample.';
+  if (ratings.isWhole(entry)) return "Press Enter to finish this sample and see the judge's ratings.";
   const [heading, question] = QUESTIONS[DIMENSIONS[place.dimension] ?? 'format'];
-  const warning = place.isKept ? '' : ' This browser keeps no progress: save the file before you leave.';
+  const warning = place.isKept ? '' : ' This browser does not store your progress: save the file before you leave.';
   return `${heading}: ${question}${warning}`;
 }
 

@@ -1,4 +1,4 @@
-// What people have rated on the page for raters: kept by the browser under the run's name, for each rater apart; and the file that they save.
+// People's ratings on the rating page: stored in the browser under the run's name, separately for each rater; and the file that they save.
 
 import { PERSON_RATING_SCHEMA, type PersonRatingLine } from '../../core/person-rating.js';
 import { DIMENSIONS } from '../../core/types.js';
@@ -6,24 +6,24 @@ import type { RatingDocument } from '../documents.js';
 
 export const data: RatingDocument = JSON.parse(document.getElementById('rating')?.textContent ?? '');
 
-/** What a rater has given a sample. */
+/** A rater's ratings of a sample. */
 interface Entry {
-  /** By dimension; null where it is not rated yet. */
+  /** By dimension; null if not rated yet. */
   readonly ratings: readonly (number | null)[];
   readonly comment: string;
-  /** When the rater was done with it, or last changed it after that: ISO 8601. */
+  /** When the rater finished it, or last changed it after that: ISO 8601. */
   readonly ratedAt?: string;
-  /** The ratings as they stood when the judge's were shown. */
+  /** The ratings at the time when the judge's were shown. */
   readonly shown?: readonly (number | null)[];
 }
 
-/** Where the rater stands, and whether the browser keeps the progress. */
+/** The rater's current position, and whether the browser stores the progress. */
 export const place = { rater: '', index: 0, dimension: 0, isKept: true };
 let raters = new Map<string, Map<string, Entry>>();
-/** What can be taken back. */
+/** Steps that can be undone. */
 const steps: { readonly index: number; readonly dimension: number; readonly before: number | null }[] = [];
 
-/** Reads what was kept. What cannot be read counts as nothing. */
+/** Reads the stored progress; unreadable data is ignored. */
 export function load(): void {
   raters = new Map();
   try {
@@ -56,25 +56,25 @@ function keep(): void {
   }
 }
 
-/** Under which a sample's ratings are kept: they belong to the text that was rated. */
+/** The key of a sample's ratings: they belong to the text that was rated. */
 function idAt(index: number): string {
   const sample = data.samples[index];
   return `${sample?.key}#${sample?.repeat}:${sample?.sha256}`;
 }
 
-/** What the rater has given a sample so far: the one where the rater stands, if no other is named. */
+/** The rater's ratings of a sample so far; by default, the current one. */
 export function entryAt(index = place.index): Entry {
   return raters.get(place.rater)?.get(idAt(index)) ?? { ratings: DIMENSIONS.map(() => null), comment: '' };
 }
 
-/** Changes what the rater gives the sample where the rater stands. */
+/** Changes the rater's entry for the current sample. */
 export function change(changed: Partial<Entry>): void {
   const entries = raters.get(place.rater) ?? new Map<string, Entry>();
   raters.set(place.rater, entries.set(idAt(place.index), { ...entryAt(), ...changed }));
   keep();
 }
 
-/** The rater is done with the sample: from now on the judge's ratings are shown. */
+/** The rater is done with the sample, and the judge's ratings are shown from now on. */
 export function finish(): void {
   change({ shown: entryAt().ratings, ratedAt: now() });
 }
@@ -101,7 +101,7 @@ export function doneCount(): number {
   return data.samples.filter((_, index) => isDone(entryAt(index))).length;
 }
 
-/** The first sample from a place on, and then from the beginning, that is not done; undefined where all are. */
+/** The next sample that is not done, from a position on and wrapping around; undefined if all are done. */
 export function openFrom(from: number): number | undefined {
   const order = data.samples.map((_, at) => (from + at) % data.samples.length);
   return order.find((index) => !isDone(entryAt(index)));
@@ -119,7 +119,7 @@ export function goTo(index: number): void {
   keep();
 }
 
-/** Rates the dimension where the rater stands, and leads to the next one. */
+/** Rates the current dimension and moves to the next one. */
 export function rate(rating: number): void {
   const { index, dimension } = place;
   steps.push({ index, dimension, before: entryAt().ratings[dimension] ?? null });
@@ -127,7 +127,7 @@ export function rate(rating: number): void {
   place.dimension = Math.min(dimension + 1, DIMENSIONS.length - 1);
 }
 
-/** Takes the last rating back, wherever it was given; false where there is none. */
+/** Undoes the last rating, wherever it was given; false if there is none. */
 export function undo(): boolean {
   const step = steps.pop();
   if (step === undefined) return false;
@@ -142,7 +142,7 @@ function setRating(rating: number | null): void {
   change({ ratings: ratings.with(place.dimension, rating), ...(ratedAt === undefined ? {} : { ratedAt: now() }) });
 }
 
-/** Saves a line for each sample that the rater is done with as a download. @returns what was saved, as a sentence */
+/** Downloads a line for each finished sample. @returns a sentence about what was saved */
 export function saveFile(): string {
   const lines = data.samples.flatMap(({ key, repeat, trajectory, domain, sha256 }, index) => {
     const entry = entryAt(index);
@@ -158,14 +158,14 @@ export function saveFile(): string {
     } as PersonRatingLine;
     return [`${JSON.stringify(line)}\n`];
   });
-  if (lines.length === 0) return 'There is nothing to save yet: a sample counts when you are done with it.';
+  if (lines.length === 0) return 'Nothing to save yet: a sample counts once you are done with it.';
   const download = `ratings-${wordOf(data.run ?? 'blind')}-${wordOf(place.rater)}.jsonl`;
   const href = URL.createObjectURL(new Blob(lines, { type: 'application/jsonl' }));
   Object.assign(document.createElement('a'), { href, download }).click();
   return `Saved ${lines.length} of ${data.samples.length} as ${download}.`;
 }
 
-/** A text as a part of a file's name. */
+/** A text as part of a file name. */
 function wordOf(text: string): string {
   const word = text.replace(/[^\p{L}\p{N}]+/gu, '-').replace(/^-|-$/g, '');
   return word.slice(0, 60) || 'x';

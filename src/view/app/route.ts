@@ -1,4 +1,4 @@
-// What the address says: the page, and how it is set. All that a reader sets stands in the address, so that a link shows the same.
+// The address: the page and its settings. All settings are in the address, so that a link shows the same view.
 
 import { useEffect, useState } from 'preact/hooks';
 import type { Index } from '../documents.js';
@@ -9,7 +9,7 @@ export interface Route {
   readonly query: URLSearchParams;
 }
 
-/** What a page is given: what there is to see, and what the address says. */
+/** Inputs of a page: the viewer's contents, and the address. */
 export interface PageProps {
   readonly index: Index;
   readonly route: Route;
@@ -17,7 +17,7 @@ export interface PageProps {
 
 type Query = Readonly<Record<string, string | undefined>>;
 
-/** The page that a static file opens with. */
+/** The first page of a static file. */
 export const START = document.querySelector<HTMLMetaElement>('meta[name=awb-start]')?.content ?? '/runs';
 
 function routeOf(hash: string): Route {
@@ -25,14 +25,14 @@ function routeOf(hash: string): Route {
   return { path: path.split('/').filter(Boolean).map(decodeURIComponent), query: new URLSearchParams(query) };
 }
 
-/** The address of a page. What is undefined or empty is left out. */
+/** The address of a page. Undefined and empty settings are left out. */
 export function href(path: readonly string[], query: Query = {}): string {
   const set = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) if (value) set.set(name, value);
   return `#/${path.map(encodeURIComponent).join('/')}${set.size > 0 ? `?${set}` : ''}`;
 }
 
-/** The same page with other settings. A reader goes back over what was pushed, and not over what was replaced. */
+/** The same page with other settings. The Back button returns over pushed settings, not over replaced ones. */
 export function set(route: Route, changes: Query, how: 'push' | 'replace' = 'replace'): void {
   const query = { ...Object.fromEntries(route.query), ...changes };
   history[how === 'push' ? 'pushState' : 'replaceState'](null, '', href(route.path, query));

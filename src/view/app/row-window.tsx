@@ -1,15 +1,15 @@
-// A long list of rows of one height, of which only those in sight are drawn.
+// A long list of rows with equal heights; only the visible ones are drawn.
 
 import type { ComponentChild } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-/** The height of a row, as samples.css has it, in rem. */
+/** The height of a row in rem, as in samples.css. */
 const ROW_REM = 5;
-/** Rows drawn at once, more than a screen is high, and how many of them lie above those in sight. */
+/** Rows drawn at once, more than fit on a screen, and how many of them are above the visible ones. */
 const DRAWN = 60;
 const ABOVE = 15;
 
-/** Scrolls by itself. The row that is `current` comes into sight when it changes, or when the list is shown again. */
+/** Has its own scrolling. The `current` row scrolls into view when it changes, or when the list is shown again. */
 export function RowWindow<T>(props: {
   label: string;
   rows: readonly T[];

@@ -1,4 +1,4 @@
-// The world on the screen: truth next to prediction as terminals, wireframes and trees, with what is missing or invented marked.
+// The world as screens: truth next to prediction as terminals, wireframes and trees, with missing and invented parts marked.
 
 import type { ComponentChild } from 'preact';
 import { useId, useMemo } from 'preact/hooks';
@@ -17,15 +17,15 @@ interface Drawing<Shown> {
   readonly markAt: (at: number) => Mark | undefined;
 }
 
-/** What a screen of each kind consists of, and what an observation lacks that is not drawn. */
+/** The parts of each kind of screen, and why an observation is not drawn. */
 const PARTS = { terminal: 'line', elements: 'element', json: 'value' };
 const LACKS: ReadonlyMap<string, string> = new Map([
-  ['android', 'no line of it is an element with bounds'],
-  ['os', 'no line of it is an element with a place and a size'],
-  ['swe', 'it is not JSON, and moves no cursor'],
+  ['android', 'no line is an element with bounds'],
+  ['os', 'no line is an element with a place and a size'],
+  ['swe', 'it is not JSON and moves no cursor'],
 ]);
 
-/** Both observations as screens. Where one cannot be drawn, its text is shown and says so. */
+/** Both observations as screens. If one cannot be drawn, its text is shown with a note. */
 export function Screens(props: { readonly domain: string; readonly truth: string; readonly prediction: string }) {
   const { domain, truth, prediction } = props;
   const [a, b, differing] = useMemo(() => {
@@ -40,7 +40,7 @@ export function Screens(props: { readonly domain: string; readonly truth: string
       )}
       {screen === undefined && <Text text={text} />}
       {screen && draw(title, screen, [a, b], (at) => (differing?.[mark].has(at) ? mark : undefined))}
-      {screen?.cut && <p class="note">This is not all of it: the rest is in the text.</p>}
+      {screen?.cut && <p class="note">This is incomplete: the rest is in the text.</p>}
     </div>
   );
   return (
@@ -56,14 +56,14 @@ export function Screens(props: { readonly domain: string; readonly truth: string
 
 function summary(kind: Screen['kind'], missing: number, invented: number): string {
   const tolerance = kind === 'elements' ? ' Elements up to 2 % of the screen away count as the same.' : '';
-  if (missing + invented === 0) return `No ${PARTS[kind]} is missing, and none is invented.${tolerance}`;
+  if (missing + invented === 0) return `No ${PARTS[kind]} is missing or invented.${tolerance}`;
   return `The prediction lacks ${plural(missing, PARTS[kind])} (−) and invents ${plural(invented, PARTS[kind])} (+).${tolerance}`;
 }
 
 function draw(title: string, screen: Screen, pair: readonly (Screen | undefined)[], markAt: Drawing<Screen>['markAt']) {
   if (screen.kind === 'terminal') return <Terminal {...{ screen, markAt }} />;
   if (screen.kind !== 'elements') return <div class="tree">{branches({ screen, markAt }, 0, screen.nodes.length)}</div>;
-  // Both screens of a pair have one scale. A garbled bound of a prediction makes it no smaller than by half.
+  // Both screens of a pair share one scale. A garbled bound in a prediction shrinks it by half at most.
   const sizes = pair.flatMap((one) => (one?.kind === 'elements' ? one : []));
   const most = (side: 'width' | 'height') =>
     Math.min(2 * (sizes[0]?.[side] ?? 1), Math.max(...sizes.map((one) => one[side])));
@@ -71,7 +71,7 @@ function draw(title: string, screen: Screen, pair: readonly (Screen | undefined)
   return <Wireframe {...{ title, screen: { ...screen, width, height }, markAt }} />;
 }
 
-/** The sign of a mark, for those who do not see its hue. */
+/** The sign of a mark, for readers who do not see its hue. */
 function Sign({ mark }: { mark: Mark }) {
   return (
     <b role="img" aria-label={mark}>
@@ -80,7 +80,7 @@ function Sign({ mark }: { mark: Mark }) {
   );
 }
 
-/** The words of a style as CSS; colours are custom properties, which the stylesheet mixes with that of the text. */
+/** The words of a style as CSS; colours are custom properties, which the stylesheet mixes with the text's colour. */
 const LOOKS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   bold: { fontWeight: 'bold' },
   dim: { opacity: '0.8' },
@@ -121,14 +121,14 @@ function Terminal({ screen, markAt }: Drawing<TerminalScreen>) {
   return <pre tabIndex={0}>{lines}</pre>;
 }
 
-/** Differing elements that are listed below a wireframe. */
+/** Most differing elements listed below a wireframe. */
 const MOST_LISTED = 30;
 
 function Wireframe({ title, screen, markAt }: Drawing<ElementScreen> & { title: string }) {
   const { width, height, elements } = screen;
   const letter = Math.sqrt(width * height) / 40;
   const parts = elements.map((element, at) => ({ element, mark: markAt(at) }));
-  // What is smaller lies on top of what is larger.
+  // Smaller elements go on top of larger ones.
   const placed = parts.filter((part) => part.element.bounds).sort((a, b) => areaOf(b.element) - areaOf(a.element));
   const marked = parts.filter(({ mark }) => mark);
   const label = `${title}: ${plural(placed.length, 'element')} on ${width} × ${height} pixels, ${marked.length} ${marked[0]?.mark ?? 'marked'}`;
@@ -161,33 +161,33 @@ function describe({ role, text, states, bounds }: ScreenElement): string {
   return [`${role} ${text && `“${shortened(text)}”`}`.trim(), ...states, place].filter(Boolean).join(', ');
 }
 
-/** Characters of a text that are drawn. */
+/** Most characters of a text that are drawn. */
 const MOST_DRAWN = 2000;
 
 function shortened(text: string): string {
   return text.length > MOST_DRAWN ? `${text.slice(0, MOST_DRAWN)}…` : text;
 }
 
-/** How wide a letter is, as a share of its height. */
+/** A letter's width, as a share of its height. */
 const LETTER_WIDTH = 0.6;
 
-/** An element as a box with as much of its text as there is room for. @param letter how high a letter is at most */
+/** An element as a box with as much of its text as fits. @param letter greatest height of a letter */
 function Box({ element, mark, letter }: { element: ScreenElement; mark: Mark | undefined; letter: number }) {
   const pattern = useId();
   const { left, top, right, bottom } = element.bounds ?? { left: 0, top: 0, right: 0, bottom: 0 };
   const [width, height] = [right - left, bottom - top];
   const ticks = [element.states.includes('checked') && '☑ ', element.states.includes('not-checked') && '☐ '];
-  // Nothing is drawn that hides, reorders or has no shape.
+  // Characters that hide, reorder or have no shape are not drawn.
   const lines = `${ticks.find(Boolean) || ''}${shortened(element.text)}`
     .split('\n')
     .map((line) => line.replace(/\p{C}/gu, ' '));
   const letters = Math.max(1, ...lines.map((line) => line.length));
-  // A long text is written smaller, down to 70 %, before it is cut.
+  // A long text shrinks down to 70 % before it is cut.
   const largest = Math.min(letter, height * 0.62);
   const size = Math.max(largest * 0.7, Math.min(largest, width / (letters + 2) / LETTER_WIDTH));
   const room = Math.max(1, Math.floor(width / size / LETTER_WIDTH - 1));
   const shown = lines.slice(0, Math.max(1, Math.floor(height / size / 1.25)));
-  // One line stands in the middle of a low box, and at the top of a high one, which may hold others.
+  // A single line is in the middle of a low box, and at the top of a high one, which may contain others.
   const first = shown.length === 1 && height < 4 * letter ? height / 2 : size * 0.8;
   const area = { x: left, y: top, width, height };
   const texts = shown.map((line, at) => (
@@ -220,7 +220,7 @@ function Box({ element, mark, letter }: { element: ScreenElement; mark: Mark | u
   );
 }
 
-/** The nodes of a range that no other one of it holds, each with what it holds. */
+/** The top-level nodes of a range, each with its descendants. */
 function branches(tree: Drawing<TreeScreen>, from: number, to: number): ComponentChild[] {
   const { nodes } = tree.screen;
   const drawn: ComponentChild[] = [];

@@ -1,18 +1,18 @@
-// A search through the texts of a run: trajectory by trajectory, since all of them are more than a browser holds.
+// Searches the texts of a run trajectory by trajectory, since all of them together exceed a browser's memory.
 
 import { useEffect, useState } from 'preact/hooks';
 import type { SampleList, SampleTexts, TrajectoryTexts } from '../documents.js';
 import { load } from './source.js';
 
 interface Search {
-  /** Record ids of the samples whose texts hold what is looked for. */
+  /** Record ids of the matching samples. */
   readonly found: ReadonlySet<string>;
-  /** Trajectories that were searched, and those whose texts could not be read. */
+  /** Number of searched trajectories, and of those whose texts could not be read. */
   readonly searched: number;
   readonly unread: number;
 }
 
-/** Searches while it is shown. @param wanted empty while nothing is looked for @param trajectories places in the list's */
+/** Searches while it is shown. @param wanted empty for no search @param trajectories indices in the list's trajectories */
 export function useTextSearch({ ref }: SampleList, wanted: string, trajectories: readonly number[]): Search {
   const [search, setSearch] = useState<Search>({ found: new Set(), searched: 0, unread: 0 });
   useEffect(() => {
@@ -22,7 +22,7 @@ export function useTextSearch({ ref }: SampleList, wanted: string, trajectories:
       let [searched, unread] = [0, 0];
       for (const trajectory of wanted === '' ? [] : trajectories) {
         setSearch({ found: new Set(found), searched, unread });
-        // The page answers to its reader between two of them.
+        // Between two trajectories the page stays responsive.
         await new Promise((done) => setTimeout(done));
         if (!isWanted) return;
         try {
@@ -42,7 +42,7 @@ export function useTextSearch({ ref }: SampleList, wanted: string, trajectories:
   return search;
 }
 
-/** Rows with a text in what is true, done, predicted or said of them. Histories are left out: all later turns share them. */
+/** Rows whose truth, action, prediction or judgement contains the text. Histories are left out, since all later turns share them. */
 function idsWith(wanted: string, { strings, rows }: TrajectoryTexts): string[] {
   const holds = (text: string | undefined) => text?.toLowerCase().includes(wanted) === true;
   const places = new Set(strings.flatMap((text, place) => (holds(text) ? [place] : [])));

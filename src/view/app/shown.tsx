@@ -1,4 +1,4 @@
-// Pages that a document says part by part: figures, tables with their drawings, curves, and what opens on a click.
+// Draws a document's page part by part: figures, tables with their drawings, curves, and folds.
 
 import type { ComponentChild } from 'preact';
 import type { DocumentName, Drawings, PageBlock, ShownTable } from '../documents.js';
@@ -12,7 +12,7 @@ type PageName = Extract<
   'gate' | 'leaderboard' | 'agreement' | `${'run' | 'compare' | 'calibration' | 'panel' | 'episodes'}/${string}`
 >;
 
-/** @param rows where the rows are that differ between two runs, if they can be compared */
+/** @param rows address of the rows that differ between two runs, if comparable */
 export function ShownPage({ name, rows }: { name: PageName; rows?: string }) {
   return (
     <Loaded of={useDocument(name)}>
@@ -32,7 +32,7 @@ export function ShownPage({ name, rows }: { name: PageName; rows?: string }) {
   );
 }
 
-/** @param isInner whether they stand in another block */
+/** @param isInner whether they are inside another block */
 function Blocks({ of, isInner = false }: { of: readonly PageBlock[]; isInner?: boolean }): ComponentChild {
   return of.map(({ title, note, text, notes = [], curves, tables = [], pair, folds = [] }) => (
     <Block title={title} note={note} isInner={isInner}>
@@ -57,7 +57,7 @@ function Blocks({ of, isInner = false }: { of: readonly PageBlock[]; isInner?: b
 }
 
 function BlockText({ text }: { text: string | null }) {
-  if (text === null || text.trim() === '') return <p class="soft">{text === null ? 'not known' : 'empty'}</p>;
+  if (text === null || text.trim() === '') return <p class="soft">{text === null ? 'unknown' : 'empty'}</p>;
   return <Text text={text} />;
 }
 
@@ -104,7 +104,7 @@ function drawingsOf(drawings: Drawings) {
   return { look: 'chart', column: { heading: <Axis scale={scale} />, kind: 'drawing' as const }, cells };
 }
 
-/** Which colour stands for which rating. */
+/** The colours of the ratings. */
 function RatingKey() {
   return (
     <p class="pips" aria-hidden="true">

@@ -1,25 +1,25 @@
-// Where the app's documents come from: elements of the page, files next to it, or the server behind it.
+// Loads the app's documents: from elements of the page, files next to it, or its server.
 
 import { useEffect, useState } from 'preact/hooks';
 import type { DocumentName, Documents, Index } from '../documents.js';
 
 export const SOURCE = document.querySelector<HTMLMetaElement>('meta[name=awb-source]')?.content ?? 'inline';
-/** How often a server is asked what has changed, in milliseconds. */
+/** Interval at which a server is asked for changes, in milliseconds. */
 const POLL_MS = 3000;
 
 const loaded = new Map<string, Promise<unknown>>();
 
-/** Documents that are kept: a search reads all texts of a run, more than a browser holds. */
+/** Most documents in the cache: a search reads all texts of a run, which may exceed a browser's memory. */
 const MOST_KEPT = 24;
 
-/** A document, read once while it is in use. Rejects where it is not there, with a sentence for the reader. */
+/** A document, read once while in use. Rejects with a sentence for the reader if it is missing. */
 export function load<N extends DocumentName>(name: N): Promise<Documents[N]> {
   const found = loaded.get(name) ?? read(name);
-  // The last in the map was asked for last.
+  // The map is ordered by last use.
   loaded.delete(name);
   loaded.set(name, found);
   for (const oldest of loaded.keys()) if (loaded.size > MOST_KEPT) loaded.delete(oldest);
-  // What failed may be there at the next try.
+  // The next try may succeed.
   found.catch(() => loaded.delete(name));
   // The program wrote it under this name.
   return found as Promise<Documents[N]>;
@@ -32,22 +32,22 @@ function read(name: DocumentName): Promise<unknown> {
 
 async function fromPage(name: string): Promise<unknown> {
   const text = document.getElementById(name)?.textContent;
-  if (text == null) throw new Error('This page does not hold that; awb view shows it.');
+  if (text == null) throw new Error('This page does not contain that; awb view shows it.');
   return JSON.parse(text);
 }
 
 async function fromServer(name: string): Promise<unknown> {
   const response = await fetch(`api/${name}${location.search}`).catch(() => undefined);
-  if (response === undefined) throw new Error('The viewer does not answer. Start awb view again, and reload.');
+  if (response === undefined) throw new Error('The viewer does not answer. Start awb view again and reload.');
   if (!response.ok) throw new Error(await response.text());
   return response.json();
 }
 
-/** Scripts can be read from a disk, where pages may not fetch. Each hands over its document. */
+/** From disk, pages may not fetch but can load scripts. Each script hands over its document. */
 function fromFile(name: string): Promise<unknown> {
   return new Promise((done, failed) => {
     const script = document.createElement('script');
-    const fail = () => failed(new Error('This folder does not hold that; awb view shows it.'));
+    const fail = () => failed(new Error('This folder does not contain that; awb view shows it.'));
     script.src = `data/${name.replaceAll('/', '-')}.js`;
     script.onerror = fail;
     script.onload = () => {
@@ -58,16 +58,16 @@ function fromFile(name: string): Promise<unknown> {
     document.head.append(script);
   });
 }
-/** By the script that it came from: a document may be loaded twice at once. */
+/** By script, since a document may be loaded twice at once. */
 const handedOver = new WeakMap<object, unknown>();
 Object.assign(globalThis, {
   awb: (_name: string, value: unknown) => document.currentScript && handedOver.set(document.currentScript, value),
 });
 
-/** What is known of a document so far. */
+/** The loading state of a document. */
 export type Loading<T> = { readonly value?: T; readonly error?: string };
 
-/** A document for a component, which is drawn again once it is there. The previous one stays until then. */
+/** A document for a component, which is redrawn once it is loaded. The previous one stays until then. */
 export function useDocument<N extends DocumentName>(name: N): Loading<Documents[N]> {
   const [state, setState] = useState<Loading<Documents[N]> & { readonly name?: string }>({});
   useEffect(() => {
@@ -84,7 +84,7 @@ export function useDocument<N extends DocumentName>(name: N): Loading<Documents[
   return state.name === name ? state : {};
 }
 
-/** What there is to see, asked for again and again while a server stands behind it and somebody looks. */
+/** The viewer's contents, polled while there is a server and the page is visible. */
 export function useIndex(): Loading<Index> {
   const first = useDocument('index');
   const [later, setLater] = useState<Loading<Index>>({});
@@ -94,10 +94,10 @@ export function useIndex(): Loading<Index> {
     let before = '';
     const ask = async () => {
       try {
-        // The server's own document of this name.
+        // The server's document of this name has this type.
         const value = (await fromServer('index')) as Index;
         const now = JSON.stringify(value);
-        // What was read before may have changed with it.
+        // Documents read before may also have changed.
         if (now !== before) loaded.clear();
         before = now;
         setLater({ value });

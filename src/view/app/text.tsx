@@ -1,14 +1,14 @@
-// Texts as pages show them. Of a model's text all is seen that it holds: nothing in it hides, or reorders what stands next to it.
+// Shows texts. A model's text is shown in full: nothing in it can hide, or reorder its surroundings.
 
 import type { ComponentChild } from 'preact';
 import { plural } from '../figures.js';
 
 const UNSEEN =
   /\t| +$|[\ufe00-\ufe0f\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u061c\u115f\u1160\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufeff\uffa0\ufff9-\ufffb]/g;
-/** In what changed, every space counts. */
+/** In changed text, every space counts. */
 const UNSEEN_CHANGED = new RegExp(UNSEEN.source.replace(' +$', ' +'), 'g');
 
-/** A line of text in parts: what cannot be seen, or would reorder what stands next to it, is shown by name. */
+/** A line of text in parts: characters that are invisible or would reorder their surroundings are shown by name. */
 export function visible(text: string, isChanged = false): ComponentChild[] {
   const parts: ComponentChild[] = [];
   let at = 0;
@@ -31,10 +31,10 @@ function named(match: string): ComponentChild {
   );
 }
 
-/** Characters of a text that are drawn at once. */
+/** Most characters of a text drawn at once. */
 const MOST_DRAWN = 100_000;
 
-/** A text of several lines as it is; of a huge one the start. */
+/** A text of several lines, verbatim; of a huge one, the start. */
 export function Text({ text }: { readonly text: string }) {
   const shown = text.slice(0, MOST_DRAWN);
   const left = text.length - shown.length;

@@ -46,9 +46,9 @@ describe.skipIf(noBrowser)('the page of a calibration', () => {
     expect(text).toContain('Ceiling 97.1 95 %: 95.9 to 98.3 neutral rewrites');
     expect(text).toContain('Floor 16.3 95 %: 13.8 to 18.8');
     expect(text).toContain('False penalty +1.1 95 %: +0.2 to +2.0 as good as none');
-    expect(text).toContain('Noise a row 7.9 95 %: 7.2 to 8.7 2,170 rows can show 0.7 points');
-    expect(text).toContain('Blind to 2 of 14 damages, 2 undecided');
-    expect(text).toContain('Gullible +0.4 95 %: −0.5 to +1.3 closed-frame, of all tricks');
+    expect(text).toContain('Noise per row 7.9 95 %: 7.2 to 8.7 2,170 rows detect 0.7 points');
+    expect(text).toContain('Blind to 2 of 14 corruptions, 2 undecided');
+    expect(text).toContain('Gullible +0.4 95 %: −0.5 to +1.3 closed-frame, of all attacks');
     expect(text).toContain('Judgements 2,984 160 rows, 56 trajectories 16 failed');
     expect(text).not.toMatch(/passed|Fewer than 8/i);
     expect(requests).toHaveLength(1);
@@ -128,7 +128,7 @@ describe.skipIf(noBrowser)('the page of a calibration', () => {
     const { rows, floor, truth, scores } = calibrationPart();
     const { text } = await shown({ overall: { ...NOTHING_JUDGED, rows, floor, truth, scores }, domains: {} });
     expect(text).toContain('Ceiling – no interval');
-    expect(text).toContain('Noise a row – nothing was judged twice');
+    expect(text).toContain('Noise per row – nothing was judged twice');
     expect(text).not.toMatch(/Points lost by dose|Tricks|Known order|Gullible \+|NaN|undefined/);
   });
 
@@ -137,13 +137,13 @@ describe.skipIf(noBrowser)('the page of a calibration', () => {
     const part = calibrationPart(1, { ceiling: plain, false_penalty: { ...plain, is_none: null } });
     const { text } = await shown({ overall: part, domains: {} });
     expect(text).toContain('Ceiling 97.1 no interval');
-    expect(text).toContain('False penalty +97.1 no interval cannot be said to be none');
+    expect(text).toContain('False penalty +97.1 no interval undecided');
   });
 
   test('shows damages, order and tricks of a domain behind its name', async () => {
     const { page } = plain;
     await page.locator('summary', { hasText: 'MCP' }).click();
-    expect(await page.locator('details[open] h3').allInnerTexts()).toEqual(['Damages', 'Known order', 'Tricks']);
+    expect(await page.locator('details[open] h3').allInnerTexts()).toEqual(['Corruptions', 'Known order', 'Attacks']);
   });
 
   test('of hostile names opens no element, runs nothing, and hides nothing', async () => {

@@ -90,7 +90,7 @@ describe.skipIf(noBrowser)('a comparison', () => {
   test.each([
     ['otherwise', 'The runs differ in their judge, so their scores cannot be compared.'],
     ['elsewhere', 'base'],
-    ['same', 'This is one and the same run; choose two.'],
+    ['same', 'Both are the same run; choose two.'],
   ])('with a run that cannot be compared (%s) says why, and shows no figures', async (name, why) => {
     const { page, text } = await shown(name);
     expect(text).toContain(why);

@@ -36,7 +36,7 @@ describe.skipIf(noBrowser)('the learning curve', () => {
       'Step 400c40052.049.0 to 55.099.9 %',
       'Step 1,000c100061.058.0 to 64.099.9 %',
     ]);
-    expect(await page.textContent('main')).toContain('all of --meta but step are equal');
+    expect(await page.textContent('main')).toContain('data and --meta, except for step');
     expect(complaints).toEqual([]);
   });
 
@@ -75,7 +75,7 @@ describe.skipIf(noBrowser)('the learning curve', () => {
     const { page } = await open(indexOf(listedRun('one', 50)));
     const text = await page.textContent('.empty');
     expect(text).toContain('--meta step=100');
-    expect(text).toContain('are equal');
+    expect(text).toContain('A series consists of runs with the same world model');
     await expectAccessible(page);
   });
 

@@ -82,9 +82,9 @@ describe.skipIf(noBrowser !== undefined)('a rater', () => {
     expect(await given()).toEqual(['1', '2', '3', '4', '-']);
     await press('Enter');
     expect(await text('#ask')).toBe('Rate all five dimensions first.');
-    expect(await page.locator('#app').innerHTML()).not.toContain('What the judge says');
+    expect(await page.locator('#app').innerHTML()).not.toContain("The judge's ratings<");
     await press('5', 'Enter');
-    expect(await text('#verdict')).toMatch(/What the judge says\s+Format\s+2\s*you 1[\s\S]*SECRET-WEAKNESS/);
+    expect(await text('#verdict')).toMatch(/The judge's ratings\s+Format\s+2\s*you 1[\s\S]*SECRET-WEAKNESS/);
     expect(await text('#progress')).toBe('Ann · 1 of 8 rated');
     await press('Enter');
     expect([await place(), await verdicts()]).toEqual(['sample 2 of 8', 0]);
@@ -167,7 +167,7 @@ describe.skipIf(noBrowser !== undefined)('a rater', () => {
     await begin('Ann');
     await press('1', '1', '1', '1', '1', 'Enter');
     await press('Escape');
-    expect(await text('#kept')).toBe('Ann has rated 1 of 8; the page has kept it.');
+    expect(await text('#kept')).toBe('Ann has rated 1 of 8; this browser has stored the ratings.');
     await begin('__proto__');
     expect([await text('#progress'), await given()]).toEqual(['__proto__ · 0 of 8 rated', Array(5).fill('-')]);
     expect(await verdicts()).toBe(0);
@@ -180,14 +180,14 @@ describe.skipIf(noBrowser !== undefined)('a rater', () => {
     await page.evaluate('Storage.prototype.setItem = () => { throw new Error("full") }');
     await begin();
     await press('3');
-    expect(await text('#ask')).toMatch(/This browser keeps no progress: save the file before you leave\.$/);
+    expect(await text('#ask')).toMatch(/This browser does not store your progress: save the file before you leave\.$/);
     expect(opened.complaints).toEqual([]);
   });
 
   it('who changes a rating after the judge was shown is told, and the file says so', async () => {
     await begin();
     await press('3', '3', '3', '3', '3', 'Enter', '2');
-    expect(await text('#ask')).toBe('Changed after the judge was shown: awb agree leaves this sample out.');
+    expect(await text('#ask')).toBe("Changed after seeing the judge's ratings: awb agree leaves this sample out.");
     await press('u', 'ArrowRight', '4', '4', '4', '4', '4', 'Enter', '5');
     const { lines } = await save();
     expect(lines.map(({ quality, revised }) => [quality, revised])).toEqual([
@@ -228,9 +228,9 @@ describe.skipIf(noBrowser !== undefined)('a rater', () => {
   it('is told when there is nothing to save yet, and when all is rated', async () => {
     await begin();
     await press('s');
-    expect(await text('#ask')).toBe('There is nothing to save yet: a sample counts when you are done with it.');
+    expect(await text('#ask')).toBe('Nothing to save yet: a sample counts once you are done with it.');
     for (let sample = 0; sample < 8; sample++) await press('2', '2', '2', '2', '2', 'Enter', 'Enter');
-    expect(await text('#ask')).toBe('All samples are rated. Save the file, and give it to awb agree.');
+    expect(await text('#ask')).toBe('All samples are rated. Save the file and pass it to awb agree.');
     await save();
     expect(await text('#ask')).toBe('Saved 8 of 8 as ratings-step-100-judged-jsonl-Ann.jsonl.');
   });

@@ -160,6 +160,6 @@ describe.skipIf(noBrowser)('the page of a run', () => {
 
   test('says why a run cannot be shown', async () => {
     const { page } = await openDocuments({ index: indexOf() }, '/run/gone');
-    expect(await page.getByRole('alert').textContent()).toContain('This page does not hold that');
+    expect(await page.getByRole('alert').textContent()).toContain('This page does not contain that');
   });
 });

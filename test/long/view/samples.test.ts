@@ -116,7 +116,7 @@ describe.skipIf(noBrowser)('the samples of a run', () => {
       await page.getByText('28 equal lines').click();
       expect(await page.getByText('28 equal lines').count()).toBe(0);
       expect(await page.locator('.claims li b').allInnerTexts()).toEqual(['✗ not met', '✓ met']);
-      await page.getByText('The request', { exact: false }).first().click();
+      await page.getByText('rebuilt from its parts', { exact: false }).first().click();
       expect(await page.locator('.copied pre').nth(1).innerText()).toContain(
         "curl 'http://127.0.0.1:8000/v1/chat/completions'",
       );
@@ -173,7 +173,7 @@ describe.skipIf(noBrowser)('the samples of a run', () => {
     );
     await shown(
       `${RUN}?sample=key8%230`,
-      async ({ page }) => page.getByText('holds scores alone').waitFor(),
+      async ({ page }) => page.getByText('contains only scores').waitFor(),
       {},
       { ...few, index: { ...few.index, scoresOnly: true } },
     );

@@ -119,7 +119,7 @@ describe.skipIf(noBrowser)('the page of a run on scenarios', () => {
       /wrong.*not followedleakedits twin would count as following$/,
     );
     expect(await folds(page).nth(2).textContent()).toContain('right');
-    expect(await page.textContent('main')).toContain('For 12 more there is no room (--inline-limit).');
+    expect(await page.textContent('main')).toContain('12 more do not fit (--inline-limit).');
   });
 
   test('names every step of several, and why a step has no prediction', async () => {
@@ -129,7 +129,7 @@ describe.skipIf(noBrowser)('the page of a run on scenarios', () => {
     await unfold(page, 0, 1);
     const text = await page.locator('details details').textContent();
     expect(text).toContain('refused: the model said no');
-    expect(text).toContain('Step 2: ActionlookWithout the instructionemptyWith the instructionnot known');
+    expect(text).toContain('Step 2: ActionlookWithout the instructionemptyWith the instructionunknown');
   });
 
   test('cuts a text that is very long', async () => {
@@ -159,7 +159,7 @@ describe.skipIf(noBrowser)('the page of a run on scenarios', () => {
     title: 'agents',
     blocks: [
       {
-        notes: ['For 3 more there is no room.'],
+        notes: ['3 more do not fit.'],
         folds: [
           {
             title: '1: Count the files.',
@@ -189,7 +189,7 @@ describe.skipIf(noBrowser)('the page of a run on scenarios', () => {
       ...['Turn 1: action', 'Observation', 'Turn 2: action', 'Observation'],
     ]);
     expect(await page.locator('details pre').nth(1).textContent()).toBe('a b');
-    expect(await page.textContent('main')).toContain('For 3 more there is no room');
+    expect(await page.textContent('main')).toContain('3 more do not fit');
     expect(await page.locator('main img, main script').count()).toBe(0);
     await expectAccessible(page);
     expect(complaints).toEqual([]);

@@ -117,7 +117,7 @@ describe.skipIf(noBrowser !== undefined)('screens', () => {
     expect(await page.locator('.pair > div').first().locator('svg').count()).toBe(1);
     const right = page.locator('.pair > div').last();
     expect(await right.textContent()).toContain(
-      'This cannot be drawn: no line of it is an element with bounds. Its text:Sorry, I cannot.',
+      'This cannot be drawn: no line is an element with bounds. Its text:Sorry, I cannot.',
     );
     expect(await page.locator('.missing, .invented').count()).toBe(0);
   });

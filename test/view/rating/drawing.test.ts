@@ -123,6 +123,6 @@ describe('texts of samples', () => {
   });
 
   it('are refused where a page has no room for them', async () => {
-    await expect(gather(24)).rejects.toThrow(/too many for one page; draw fewer --samples$/);
+    await expect(gather(24)).rejects.toThrow(/too much for one page; draw fewer --samples$/);
   });
 });

@@ -1,4 +1,4 @@
-// The learning curve: checkpoints of one training over their step, and two of them ticked to be compared.
+// The learning curve: checkpoints of one training by step; two of them can be ticked to compare them.
 
 import { percent } from '../../../stats/coverage.js';
 import type { CurvePoint, Figure, Index, ListedRun } from '../../documents.js';
@@ -9,7 +9,7 @@ import { href, type PageProps, type Route, set } from '../route.js';
 import { visible } from '../text.js';
 
 const EQUAL =
-  'Runs are one series where world model, protocol, judge, its sampling, rubric pack, data and all of --meta but step are equal.';
+  'A series consists of runs with the same world model, protocol, judge and its sampling, rubric pack, data and --meta, except for step.';
 
 export function CurvePage({ index, route }: PageProps) {
   const series = seriesIn(index);
@@ -37,10 +37,10 @@ function seriesIn({ runs }: Index): Checkpoint[][] {
 function NoSeries() {
   return (
     <div class="empty">
-      <h2>There is no series of checkpoints</h2>
+      <h2>No series of checkpoints</h2>
       <p>
-        Serve every checkpoint under one model name, name its step when it is asked, and judge all of them alike. Two
-        runs or more that differ in their step alone are drawn here.
+        Serve every checkpoint under the same model name, give its step to awb infer, and judge all of them alike. Two
+        or more runs that differ only in step are drawn here.
       </p>
       <pre>awb infer --model-name my-model --label step-100 --meta step=100 ...</pre>
       <p class="note">{EQUAL}</p>
@@ -69,10 +69,10 @@ function Series({ runs, route }: { runs: readonly Checkpoint[]; route: Route }) 
   );
 }
 
-/** As far as the figures reach: what training changes would hardly be seen on a scale of 0 to 100. */
+/** The scale ends where the figures do: the effects of training would hardly be visible on a scale of 0 to 100. */
 const REACHED = [null, null] as const;
 
-/** By the value of the step, not by its place: steps lie as far apart as they are. */
+/** Positions are proportional to the step, not to its index. */
 function pointsOf(
   runs: readonly Checkpoint[],
   chosen: readonly Checkpoint[],
@@ -87,7 +87,7 @@ function pointsOf(
   });
 }
 
-/** The steps of a series; of two that are ticked, the later one is held against the earlier one. */
+/** The steps of a series; of two ticked ones, the later is compared with the earlier. */
 function Steps({ runs, chosen, route }: { runs: readonly Checkpoint[]; chosen: readonly Checkpoint[]; route: Route }) {
   const tick = (ref: string) => {
     const refs = chosen.map((run) => run.ref);

@@ -1,4 +1,4 @@
-// What went wrong in a run, in groups: each leads to its samples.
+// What went wrong in a run, in groups that link to their samples.
 
 import { count } from '../../figures.js';
 import { type Group, groupsOf } from '../../query.js';
@@ -23,7 +23,7 @@ export function ProblemsPage({ runRef }: { readonly runRef: string }) {
     <Loaded of={list}>
       {(value) => {
         const groups = groupsOf(value);
-        if (groups.length === 0) return <p class="empty soft">Nothing went wrong here that has a name.</p>;
+        if (groups.length === 0) return <p class="empty soft">No known problem was found in this run.</p>;
         return [...new Set(groups.map(({ kind }) => kind))].map((kind) => (
           <Block title={KINDS[kind]}>
             <Table

@@ -1,4 +1,4 @@
-// The pages of a run: what it comes to, what went wrong, and its samples.
+// The pages of a run: its results, what went wrong, and its samples.
 
 import { href, type PageProps } from '../route.js';
 import { ShownPage } from '../shown.js';
@@ -11,11 +11,11 @@ const TABS = [
   ['samples', 'Samples'],
 ] as const;
 
-/** `#/run/REF`, and behind it the name of a tab. */
+/** `#/run/REF`, followed by the name of a tab. */
 export function RunPage({ index, route }: PageProps) {
   const [, id = '', tab = ''] = route.path;
   const overview = <ShownPage name={`run/${id}`} />;
-  // Its page holds its samples.
+  // The page of a scenario run contains its samples.
   if (index.runs.some(({ ref, mode }) => ref === id && mode === 'scenarios')) return overview;
   return (
     <>

@@ -1,4 +1,4 @@
-// The list of runs: those at work, what each leads with, how far its judge can be trusted; sorted, filtered, and chosen to be compared.
+// The list of runs: those at work, each run's leading figure and the trust in its judge; with sorting, filters and a choice to compare.
 
 import type { ComponentChild } from 'preact';
 import { dollars, duration } from '../../../core/printable.js';
@@ -22,16 +22,16 @@ export function RunsPage({ index, route }: PageProps) {
       {index.work.length > 0 && <AtWork work={index.work} />}
       {index.runs.length + index.episodes.length === 0 ? (
         <div class="empty">
-          <h2>No run is scored yet</h2>
+          <h2>No scored runs yet</h2>
           <p>
-            <code>awb score RUN</code> scores a judged file, and it appears here.
+            Score a judged file with <code>awb score RUN</code>, and it appears here.
           </p>
         </div>
       ) : (
         index.runs.length > 0 && <RunList runs={index.runs} route={route} chosen={chosen} />
       )}
       {index.episodes.length > 0 && (
-        <Block title="Episodes" note="What agents did in worlds that a model simulates, turn by turn.">
+        <Block title="Episodes" note="What agents did in worlds simulated by a model, turn by turn.">
           <Notes
             notes={index.episodes.map(({ ref, name, date }) => ({
               text: `${name}, ${date.slice(0, 10)}`,
@@ -41,7 +41,7 @@ export function RunsPage({ index, route }: PageProps) {
         </Block>
       )}
       {index.unread.length > 0 && (
-        <Block title="Could not be read" note="Nothing else depends on these.">
+        <Block title="Could not be read" note="All other runs are unaffected.">
           <Notes notes={index.unread.map(({ place, reason }) => `${place}: ${reason}`)} />
         </Block>
       )}
@@ -49,7 +49,7 @@ export function RunsPage({ index, route }: PageProps) {
   );
 }
 
-/** Columns by what they sort by, larger first. */
+/** Sort keys by order, larger first. */
 const ORDERS: Readonly<Record<string, (run: ListedRun) => number | string>> = {
   date: ({ date }) => date,
   score: ({ overall }) => overall?.value ?? Number.NEGATIVE_INFINITY,
@@ -112,7 +112,7 @@ function RunList({ runs, route, chosen }: { runs: readonly ListedRun[]; route: R
             ['', 'newest first'],
             ['score', 'highest score first'],
             ['step', 'latest step first'],
-            ['cost', 'dearest first'],
+            ['cost', 'most expensive first'],
             ['name', 'by name'],
           ]}
           choose={(sort) => set(route, { sort })}
@@ -162,9 +162,9 @@ function cellsOf(run: ListedRun, scale: Scale, isChosen: boolean, tick: () => vo
   ];
 }
 
-/** What to do with the runs that are chosen. */
+/** Actions for the chosen runs. */
 function Chosen({ runs, chosen, clear }: { runs: readonly ListedRun[]; chosen: readonly string[]; clear: () => void }) {
-  if (chosen.length === 0) return <p class="soft">Choose two runs or more to compare them.</p>;
+  if (chosen.length === 0) return <p class="soft">Choose two or more runs to compare them.</p>;
   const all = runs.filter(({ ref }) => chosen.includes(ref));
   const alike = new Set(all.map(({ judgedAlike }) => judgedAlike));
   const oldestFirst = all.map(({ ref }) => ref).reverse();
@@ -186,7 +186,7 @@ function Chosen({ runs, chosen, clear }: { runs: readonly ListedRun[]; chosen: r
   );
 }
 
-/** Runs that have not ended well: how far they are, how fast, and what failed. */
+/** Unfinished runs: their progress, speed and failures. */
 function AtWork({ work }: { work: readonly Work[] }) {
   return (
     <Block title="At work">
@@ -204,7 +204,7 @@ function Working({ run }: { run: Work }) {
   const share = total === 0 ? 1 : done / total;
   const words = [
     `${count(done)} of ${count(total)} rows`,
-    left > 0 && rate !== undefined && `${rate.toFixed(1)} rows a second`,
+    left > 0 && rate !== undefined && `${rate.toFixed(1)} rows/s`,
     left > 0 && wait !== undefined && `${duration(wait)} left`,
     usd !== undefined && usd > 0 && `${dollars(usd)} so far`,
     tokens > 0 && `${count(tokens)} tokens`,

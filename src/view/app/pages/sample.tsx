@@ -1,4 +1,4 @@
-// One sample: what the world model saw, its prediction next to the truth, what the judge says of it, and the texts behind it.
+// One sample: what the world model saw, its prediction next to the truth, the judge's verdict, and further texts.
 
 import type { Index, ListedSample, SampleList, SampleTexts, TrajectoryTexts } from '../../documents.js';
 import { DASH } from '../../figures.js';
@@ -12,7 +12,7 @@ import { Screens } from '../screens.js';
 import { useDocument } from '../source.js';
 import { Text, visible } from '../text.js';
 
-/** A run's side of a sample: its name where there are two, and its texts. */
+/** A run's side of a sample: its name if there are two, and its texts. */
 interface Side {
   readonly name: string;
   readonly row: SampleTexts;
@@ -27,7 +27,7 @@ interface Props {
   readonly selected: Selected;
 }
 
-/** A sample under its name. The turns of its trajectory lie on a slider. */
+/** A sample with its name. A slider selects the turns of its trajectory. */
 export function Sample(props: Props) {
   const { index, route, list, selected } = props;
   const { sample } = selected;
@@ -45,7 +45,7 @@ export function Sample(props: Props) {
       <Turns {...props} />
       <div class="texts">
         {index.scoresOnly ? (
-          <p class="soft">This folder holds scores alone, and no texts.</p>
+          <p class="soft">This folder contains only scores, no texts.</p>
         ) : (
           <LoadedTexts {...props} />
         )}
@@ -54,7 +54,7 @@ export function Sample(props: Props) {
   );
 }
 
-/** The samples of a trajectory, one a turn: of the same repeat and judgement where there is one. */
+/** The samples of a trajectory, one per turn: of the same repeat and judgement if there is one. */
 export function turnsOf(list: SampleList, { g, r, j }: ListedSample): ListedSample[] {
   const turns = new Map<number, ListedSample>();
   for (const sample of list.samples) {
@@ -93,19 +93,19 @@ function LoadedTexts(props: Props) {
   const { list, against, selected } = props;
   const { sample, other } = selected;
   const own = useDocument(`texts/${list.ref}/${sample.g}`);
-  // Without another run this is the same document, which is read once.
+  // Without another run, this is the same document, which is read once.
   const theirs = useDocument(`texts/${other && against ? against.ref : list.ref}/${(other ?? sample).g}`);
   return (
     <Loaded of={own}>
       {(texts) => {
         const first = sideOf(against ? list.name : '', texts, sample);
         const second = other && against && theirs.value && sideOf(against.name, theirs.value, other);
-        // Of the other run no history is shown.
+        // The other run's history is not shown.
         const missing = new Set([texts.missing, second ? undefined : theirs.value?.missing, theirs.error]);
         return (
           <>
             {[...missing].map((text) => text !== undefined && <p class="warn">{visible(text)}</p>)}
-            {first === undefined && <p class="soft">The texts of this sample are not here.</p>}
+            {first === undefined && <p class="soft">The texts of this sample are missing.</p>}
             {first !== undefined && <Texts {...props} key={idOf(sample)} sides={second ? [first, second] : [first]} />}
           </>
         );
@@ -131,7 +131,7 @@ function Texts(props: Props & { readonly sides: Sides }) {
       <section class="block context">
         <h3>Last observation</h3>
         {history === undefined && <p class="soft">Histories are left out here.</p>}
-        {history?.length === 0 && <p class="soft">There is none before the first turn.</p>}
+        {history?.length === 0 && <p class="soft">None before the first turn.</p>}
         {last !== undefined && <Text text={last} />}
         <h3>Action</h3>
         <Text text={text(row.action) ?? ''} />
@@ -154,7 +154,7 @@ function Texts(props: Props & { readonly sides: Sides }) {
   );
 }
 
-/** Which prediction stands next to the truth: of this run, of the other, or both. */
+/** Which prediction is next to the truth: this run's, the other's, or both. */
 const SHOWN = ['', 'other', 'both'];
 
 /** Shows the next of them. */
@@ -210,13 +210,13 @@ function Comparison(props: Props & { readonly truth: string; readonly sides: Sid
   );
 }
 
-/** What the judge found in the truth, and says of the prediction. */
+/** The facts that the judge found in the truth, and its remarks on the prediction. */
 function Verdict({ name, row: { facts, strengths, weaknesses } }: Side) {
   const unmetFirst = [...(facts ?? [])].sort((a, b) => Number(a.met) - Number(b.met));
   return (
     <Block title={`What the judge says${name && ' of '}${name}`}>
       {facts !== undefined && <h3>Facts of the truth</h3>}
-      {facts?.length === 0 && <p class="soft">None named.</p>}
+      {facts?.length === 0 && <p class="soft">None.</p>}
       <ul class="claims">
         {unmetFirst.map(({ claim, kind, met, quote }) => (
           <li>
@@ -231,7 +231,7 @@ function Verdict({ name, row: { facts, strengths, weaknesses } }: Side) {
   );
 }
 
-/** What all judgements of this prediction rate, and those of the other run's. */
+/** The ratings of all judgements of this prediction, and of the other run's. */
 function Ratings({ route, list, against, selected }: Props) {
   const { sample, other } = selected;
   const rowsOf = (of: SampleList, { k, r }: ListedSample): Row[] =>

@@ -1,4 +1,4 @@
-// The samples of a run, alone or against another's: a list that filters, and next to it one of them.
+// The samples of a run, also compared with another's: a list with filters, next to one of its samples.
 
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
@@ -19,7 +19,7 @@ type Props = PageProps & { readonly list: SampleList; readonly against: SampleLi
 /** @param runRef the run whose samples are shown @param against the base that they are compared with */
 export function SamplesPage({ runRef, against, ...page }: PageProps & { runRef: string; against?: string }) {
   const own = useDocument(`samples/${runRef}`);
-  // Without another run this is the same document, which is read once.
+  // Without another run, this is the same document, which is read once.
   const other = useDocument(`samples/${against ?? runRef}`);
   return (
     <Loaded of={own}>
@@ -35,7 +35,7 @@ export function SamplesPage({ runRef, against, ...page }: PageProps & { runRef: 
 function Samples({ index, route, list, against }: Props) {
   const found = useFound(route, list, against);
   const all = useMemo(() => new Map(select(list, {}, against).map((one) => [idOf(one.sample), one])), [list, against]);
-  // The list stays where it was when a phone goes back to it.
+  // On a phone, going back to the list keeps its position.
   const last = useRef('');
   const asked = route.query.get('sample');
   last.current = asked ?? last.current;
@@ -61,8 +61,8 @@ function Samples({ index, route, list, against }: Props) {
     ['n', 'next turn of its trajectory', () => turn(1)],
     ['p', 'previous turn', () => turn(-1)],
     ['/', 'search', () => search.current?.focus()],
-    ['t', 'which prediction stands next to the truth, of two runs', () => against && toggleShown(route)],
-    ['s', 'the texts, or the screens that they describe', () => toggleScreen(route)],
+    ['t', 'with two runs: switch the prediction next to the truth', () => against && toggleShown(route)],
+    ['s', 'switch between texts and screens', () => toggleScreen(route)],
     ['Escape', 'back to the list', back],
     ['?', 'these keys', () => help.current?.showModal()],
   ];
@@ -71,7 +71,7 @@ function Samples({ index, route, list, against }: Props) {
     if (asked === null || article.current === null) return;
     const { top } = article.current.getBoundingClientRect();
     if (top < 0 || top > innerHeight / 2) article.current.scrollIntoView();
-    // The link that opened it is gone where the list gave way.
+    // If the list is hidden, the link that opened the sample is gone.
     if (isHidden(listing)) article.current.focus({ preventScroll: true });
   }, [asked]);
 
@@ -135,7 +135,7 @@ function addressOf(route: Route, { sample }: Selected): string {
   return href(route.path, { ...settings(route), sample: idOf(sample) });
 }
 
-/** What the filters leave, in order, and how far its texts are searched. */
+/** The filtered samples in order, and the progress of the text search. */
 function useFound(route: Route, list: SampleList, against: SampleList | undefined) {
   const { sample: _, shown: __, texts, text = '', ...query } = settings(route);
   const all = useMemo(() => select(list, query, against), [list, against, JSON.stringify(query)]);
@@ -148,7 +148,7 @@ function useFound(route: Route, list: SampleList, against: SampleList | undefine
   return { samples, search, trajectories: trajectories.length };
 }
 
-/** What a list is narrowed and ordered by, as its fields are called. */
+/** Labels of the fields that filter and order the list. */
 const PARTS: Readonly<Record<QueryPart, string>> = {
   domain: 'Domain',
   rating: 'Rating',
@@ -162,12 +162,12 @@ const PARTS: Readonly<Record<QueryPart, string>> = {
   change: 'Change',
   sort: 'Order',
 };
-/** Choices that are called otherwise than in an address. */
+/** Labels of choices that differ from their values in an address. */
 const CHOICES: Readonly<Record<string, string>> = {
   wrong: 'not factual, or failed',
   lapse: 'first lapse of a rollout',
   moved: 'by 25 or more',
-  alone: 'in this run alone',
+  alone: 'only in this run',
   worst: 'worst first',
   best: 'best first',
   turn: 'turn by turn',
@@ -176,7 +176,7 @@ const CHOICES: Readonly<Record<string, string>> = {
   gain: 'largest gain first',
 };
 
-/** Fields that narrow the list, the search, and what it came to. */
+/** Filter fields, the search, and its result. */
 function Filters(props: Props & { found: ReturnType<typeof useFound>; field: RefObject<HTMLInputElement | null> }) {
   const { index, route, list, against, found, field } = props;
   const query = settings(route);
@@ -206,7 +206,7 @@ function Filters(props: Props & { found: ReturnType<typeof useFound>; field: Ref
       <Fold title="Filters and order">
         <div class="row">
           {QUERY_PARTS.map((part) => {
-            // The first order is the one without a choice.
+            // The first order is the default.
             const [none = '', ...values] = part === 'sort' ? (choices.sort ?? []) : ['all', ...(choices[part] ?? [])];
             const options = values.map((value) => [value, nameOf(part, value)] as const);
             const choose = (value: string) => set(route, { [part]: value, sample: '' }, 'push');
@@ -268,9 +268,9 @@ function Help({ field, keys }: { readonly field: RefObject<HTMLDialogElement | n
   );
 }
 
-/** Does what keys say. Where something is typed, chosen or asked they are left alone. */
+/** Handles keys, except in inputs, drop-downs and dialogs. */
 function useKeys(keys: Keys): void {
-  // Before the next key: each acts on what the one before it showed.
+  // A layout effect runs before the next key, which then acts on the new state.
   useLayoutEffect(() => {
     const follow = (event: KeyboardEvent) => {
       const [, , act] = keys.find(([key]) => key === event.key) ?? [];
