@@ -13,7 +13,7 @@ export interface EngineSettings extends PlanSettings {
   readonly name: string;
   readonly gpu: Gpu;
   readonly threads?: number | undefined;
-  /** Called with what whoever runs the server should know. */
+  /** Called with notes for the server's operator. */
   readonly onNote?: (text: string) => void;
   /** Where file hashes are cached; absent: no cache. */
   readonly cacheDirectory?: string;

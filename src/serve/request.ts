@@ -181,7 +181,7 @@ const tool = z.strictObject({
       name: z.string().regex(/^[\w.-]{1,128}$/),
       description: z.string().optional(),
       parameters: object.optional(),
-      strict: served((value) => value === false, ': no grammar holds the arguments').optional(),
+      strict: served((value) => value === false, ': no grammar enforces the arguments').optional(),
     })
     .transform(({ strict: _, ...called }) => called),
 });
@@ -257,7 +257,7 @@ export function readChatRequest(body: unknown, server: ServerDefaults) {
   const given = readBody(BODY, body, server.models);
   const callable = given.tool_choice === 'none' ? [] : given.tools;
   if (callable.length > 0 && given.response_format.type !== 'text') {
-    throw invalid("'tools' and a 'response_format' that holds the reply cannot be combined", 'response_format');
+    throw invalid("'tools' cannot be combined with a 'response_format' that constrains the reply", 'response_format');
   }
   const { sampling, ...reply } = readAnyReply(given, server);
   const { reasoning_effort: effort, chat_template_kwargs: template, prompt_logprobs: promptLogprobs } = given;

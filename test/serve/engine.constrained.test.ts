@@ -1,4 +1,4 @@
-// Replies that a schema holds, of a model that says anything.
+// Replies constrained by a schema, from a model that says anything.
 
 import { describe, expect, test } from 'vitest';
 import { ask, endless, NO_THINKING, random, start, user } from '../support/engine.js';
@@ -41,7 +41,7 @@ describe('constrained replies of a random model', () => {
     }
   });
 
-  test('have whole numbers where integers are asked for', async () => {
+  test('have whole numbers if integers are asked for', async () => {
     const { engine } = await start(random, { slots: 2 });
     const integers = { type: 'array', items: { type: 'integer' }, minItems: 20, maxItems: 20 };
     const answers = await Promise.all(

@@ -35,7 +35,7 @@ describe('scores', () => {
     expect(prompts.map(({ text }) => text).join('')).toMatch(/^he file exists\. h.*llo$/);
   });
 
-  test('greedy decoding says the most likely token each time, and scoring its reply as a prompt gives the same', async () => {
+  test('greedy decoding gives the most likely token each time, and scoring its reply as a prompt agrees', async () => {
     const { engine } = await start(endless);
     const prompt = { text: 'Go on.' };
     const said = await scored(engine, prompt, { maxTokens: 12, scores: { reply: true, top: 3 } });
@@ -56,7 +56,7 @@ describe('scores', () => {
     }
   });
 
-  test('a reply is the same with and without scores, whatever it is sampled with', async () => {
+  test('a reply is the same with and without scores, for any sampling', async () => {
     const { engine } = await start(random);
     const changed = { ...FREE, temperature: 0.7, topP: 0.9, presencePenalty: 1, seed: 11, maxTokens: 30 };
     const plain = await scored(engine, { text: 'Say something.' }, changed);
@@ -100,7 +100,7 @@ describe('scores', () => {
     expect(engine.busy).toBe(0);
   });
 
-  test('numbers that are no tokens are refused', async () => {
+  test('numbers that are not tokens are refused', async () => {
     const { engine } = await start(random);
     await expect(scored(engine, { tokens: [1, 99_999] }, {})).rejects.toMatchObject({ param: 'prompt' });
     expect(() => engine.detokenize([99_999])).toThrow(ApiError);

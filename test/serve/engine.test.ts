@@ -33,7 +33,7 @@ describe('a scripted model', () => {
     expect(evaluated(batches)).toBe(promptTokens + completionTokens - 1);
   });
 
-  test('with thinking off gives content alone', async () => {
+  test('with thinking off, gives only content', async () => {
     const { engine } = await start(scripted);
     expect(await ask(engine, user('What now?'), { maxTokens: undefined, ...NO_THINKING })).toMatchObject({
       reasoning: '',
@@ -104,7 +104,7 @@ describe('batches', () => {
     expect(batches.filter((batch) => batch.length === parallel).length).toBeGreaterThan(36);
   });
 
-  test('a long prompt stops neither a reply nor a short prompt behind it', async () => {
+  test('a long prompt stops neither a reply nor a short prompt after it', async () => {
     const { engine, batches } = await start(endless, { slots: 3, batchSize: 64 });
     const reply = ask(engine, user('Go on.'), { ...FREE, maxTokens: 60 });
     while (batches.length < 5) await new Promise(setImmediate);
@@ -123,7 +123,7 @@ describe('batches', () => {
     for (const batch of batches) expect(evaluated([batch])).toBeLessThanOrEqual(64);
   });
 
-  test('the text of a token is told while the next is evaluated', async () => {
+  test('the text of a token is emitted while the next is evaluated', async () => {
     const { engine, batches } = await start(endless);
     const { signal } = new AbortController();
     const evaluatedAt: number[] = [];
@@ -197,7 +197,7 @@ describe('leaving', () => {
     expect(engine.busy).toBe(0);
   });
 
-  test('closing ends what is under way', async () => {
+  test('closing ends work in progress', async () => {
     const { engine, batches } = await start(endless, { slots: 2 });
     const replies = Array.from({ length: 3 }, () => ask(engine, user('Go on.'), { ...FREE, maxTokens: undefined }));
     while (batches.length < 3) await new Promise(setImmediate);

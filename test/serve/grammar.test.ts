@@ -29,7 +29,7 @@ test('a schema as OpenAI clients write it keeps its meaning', () => {
   });
 });
 
-test('what a generated value satisfies anyway is left out', () => {
+test('a constraint that every generated value satisfies is left out', () => {
   const properties = { a: { type: 'boolean' }, b: { type: 'boolean' } };
   expect(grammarSchema({ type: 'object', properties, additionalProperties: true })).toEqual({
     type: 'object',
@@ -38,7 +38,7 @@ test('what a generated value satisfies anyway is left out', () => {
   expect(grammarSchema({ type: ['integer', 'null'], enum: [2, null] })).toEqual({ enum: [2, null] });
 });
 
-test('a definition may hold itself', () => {
+test('a definition may contain itself', () => {
   const tree = { type: 'object', properties: { next: { type: 'array', items: { $ref: '#/$defs/tree' } } } };
   const list = { anyOf: [{ type: 'null' }, { $ref: '#/$defs/tree' }] };
   expect(() => grammarSchema({ $ref: '#/$defs/list', $defs: { tree, list } })).not.toThrow();

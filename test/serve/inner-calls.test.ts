@@ -1,4 +1,4 @@
-// The releases that are known, and slots that share evaluations, over a context that only takes notes.
+// The known releases, and slots that share evaluations, with a context that only records calls.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test, vi } from 'vitest';
@@ -67,7 +67,7 @@ function turn(): Promise<void> {
 }
 
 describe('an evaluation', () => {
-  test('takes what slots hand in at once, in ascending order, and gives each its token', async () => {
+  test("takes the slots' parts at once, in ascending order, and gives each its token", async () => {
     const { batch, notes } = setUp();
     const parts = [
       batch.evaluate({ sequence: 2, position: 9, tokens: [7], sampler: SAMPLER }),
@@ -84,7 +84,7 @@ describe('an evaluation', () => {
     ]);
   });
 
-  test('of one token for each slot is sampled side by side; of an uneven one the first sample comes alone', async () => {
+  test('with one token per slot is sampled in parallel; in an uneven one, the first sample comes alone', async () => {
     const even = setUp();
     await Promise.all(
       [0, 1, 2].map((sequence) => even.batch.evaluate({ sequence, position: 0, tokens: [1], sampler: SAMPLER })),
@@ -108,7 +108,7 @@ describe('an evaluation', () => {
     ]);
   });
 
-  test('that fails is told to all its slots, a sample that fails to its own alone', async () => {
+  test('that fails rejects for all its slots, a failed sample only for its own', async () => {
     let evaluations = 0;
     const { batch } = setUp({
       async decodeBatch() {

@@ -1,4 +1,4 @@
-// Files that cannot be served, and what is said of them.
+// Files that cannot be served, and their messages.
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ describe('files that cannot be served', () => {
     });
   });
 
-  test('a split model without one of its parts, or named by another than its first', async () => {
+  test('a split model without one of its parts, or not named by its first', async () => {
     const [first, second] = ['00001', '00002'].map((part) => join(folder, `split-${part}-of-00002.gguf`)) as [
       string,
       string,
@@ -84,7 +84,7 @@ describe('files that cannot be served', () => {
     });
   });
 
-  test('a GPU whose binary is not there', async () => {
+  test('a GPU without a binary', async () => {
     const other = process.platform === 'darwin' ? 'cuda' : 'metal';
     expect(await failure(scripted, { gpu: other })).toMatchObject({
       exitCode: EXIT.unavailable,

@@ -1,4 +1,4 @@
-// The line that says how far a model is, on a terminal and in a pipe.
+// The progress line of a loading model, on a terminal and in a pipe.
 
 import { expect, test } from 'vitest';
 import { showLoading } from '../../src/serve/loading.js';
@@ -31,7 +31,7 @@ const STEPS = [
   [12_000, 'hashing', 'hashing: 99 %'],
 ] as const;
 
-test('elsewhere than on a terminal it is a line every five seconds', () => {
+test('not on a terminal, it is a line every five seconds', () => {
   expect(shown(false, STEPS)).toBe('loading: 50 %, hashing: 9 %\nloading: 60 %, hashing: 99 %\nsaid\n');
 });
 

@@ -16,7 +16,7 @@ import { fitting, GIB, gpu, MIB, MODEL, memoryOf, OPEN, WISHES } from '../suppor
 describe('the published model', () => {
   const all = { ...WISHES, contextSize: 8_192, gpuLayers: 41 };
 
-  test('weighs what its tensors weigh, in whichever memory they lie', () => {
+  test('weighs what its tensors weigh, in either memory', () => {
     const whole = costsOf(MODEL, all);
     expect(whole.weights.gpu + whole.weights.host).toBeGreaterThan(20.5e9);
     expect(whole.weights.gpu + whole.weights.host).toBeLessThan(22.5e9);
@@ -106,7 +106,7 @@ describe('the context that is chosen', () => {
   });
 });
 
-describe('what is traded where not all fits', () => {
+describe('what is given up if not everything fits', () => {
   const mac = (hostGib: number, gpuGib: number): FreeMemory => ({
     gpuBytes: gpuGib * GIB,
     hostBytes: hostGib * GIB,
@@ -134,7 +134,7 @@ describe('what is traded where not all fits', () => {
     expect(planMemory(MODEL, more, free)).toBeUndefined();
   });
 
-  test('where the weights are too large for the GPU, as few layers as may be stay on the host, and that is said', () => {
+  test('if the weights are too large for the GPU, as few layers as possible stay on the host, with a note', () => {
     const { said, ...settings } = planned({}, gpu(15.5));
     expect(settings.contextSize).toBeGreaterThanOrEqual(32_768);
     expect(settings.gpuLayers).toBeGreaterThan(25);
@@ -174,7 +174,7 @@ describe('what does not fit', () => {
     expect(refusalText(MODEL, wishes, free)).toMatch(/GiB free\); leave out .* or take a smaller quantisation$/);
   });
 
-  test('is never planned, whatever is wished', () => {
+  test('is never planned, whatever the flags', () => {
     fc.assert(
       fc.property(
         fc.record({
@@ -203,7 +203,7 @@ describe('what does not fit', () => {
   });
 });
 
-test('on shared memory GPU and host come out of one purse', () => {
+test('with shared memory, GPU and host share one budget', () => {
   const free = { gpuBytes: 22 * GIB, hostBytes: 24 * GIB };
   const wishes = { ...WISHES, checkpointBytes: 4 * GIB, contextSize: 8_192, gpuLayers: 41 };
   expect(planMemory(MODEL, wishes, free)).toBeDefined();

@@ -46,7 +46,7 @@ describe('what was given up', () => {
     expect(planned({ slots: 7 }, free).contextSize).toBeLessThan(32_768);
   });
 
-  test('nothing is said where nothing was given up', () => {
+  test('nothing is said if nothing was given up', () => {
     expect(planned({}, gpu(79)).said).toBe('');
   });
 });

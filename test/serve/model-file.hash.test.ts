@@ -1,4 +1,4 @@
-// Hashes of model files: right, remembered as long as the file is the same, and never beyond.
+// Hashes of model files: correct, and cached exactly as long as the file is unchanged.
 
 import { createHash } from 'node:crypto';
 import { mkdir, open, readdir, rename, stat, utimes, writeFile } from 'node:fs/promises';
@@ -46,7 +46,7 @@ test('a large file is read once', async () => {
   expect(await hashed(path)).toEqual([hashOf('one'), 0]);
 });
 
-describe('a file is read anew', () => {
+describe('a file is read again', () => {
   test('that was written again with the same size, and given its old time back', async () => {
     const path = join(folder, 'model.gguf');
     await largeFile(path, 'one');
@@ -92,7 +92,7 @@ test('a cache folder that cannot be written is no failure', async () => {
   expect(await hashed(path)).toEqual([hashOf('one'), 1]);
 });
 
-test('it ends when told to', async () => {
+test('it ends on abort', async () => {
   const path = join(folder, 'model.gguf');
   await largeFile(path, 'one');
   await mkdir(join(folder, 'cache'));

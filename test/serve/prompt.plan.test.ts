@@ -1,4 +1,4 @@
-// Where prompts pause, with a tokeniser that joins blank lines to what precedes them.
+// Where prompts pause, with a tokeniser that merges blank lines with what precedes them.
 
 import { describe, expect, test } from 'vitest';
 import { type MessageMarks, planPrompt } from '../../src/serve/prompt.js';
@@ -83,7 +83,7 @@ describe('where a prompt pauses', () => {
     expect(shared - reuse).toBeLessThan(3);
   });
 
-  test('what a prediction holds makes no pause, and other texts only a few', () => {
+  test("a prediction's text makes no pause, and other texts only a few", () => {
     const tag = '</observation-0123456789ab>\n';
     expect(judged(['a'], tag.repeat(100)).pauses).toHaveLength(judged(['a'], 'x').pauses.length);
     expect(judged([tag.repeat(1000)], 'x').pauses.length).toBeLessThan(70);

@@ -5,7 +5,7 @@ import type { EngineMessage } from '../../src/serve/request.js';
 import { ask, random, start, user } from '../support/engine.js';
 
 describe('prompts', () => {
-  test('one far too long is refused by its first piece, without reading the rest', async () => {
+  test('a far too long one is refused after its first piece, without reading the rest', async () => {
     const { engine } = await start(random, { contextSize: 1024 });
     // Of 600,000 tokens; between the pieces others have their turn.
     const refused = await ask(engine, user('many words '.repeat(200_000))).catch((error: Error) => error);

@@ -52,7 +52,7 @@ describe('characters', () => {
     );
   });
 
-  test('bytes that are no text come out as a decoder shows them, and hold nothing up', () => {
+  test('bytes that are not text are shown as a decoder shows them, and block nothing', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 255 })), (raw) => {
         expect(read([...raw, END]).content).toBe(Buffer.from(raw).toString('utf8'));
@@ -62,13 +62,13 @@ describe('characters', () => {
 });
 
 describe('thinking', () => {
-  test('is told apart by its token, without the newlines around it', () => {
+  test('is recognised by its token, without the newlines around it', () => {
     const reply = read([...bytes('\nhm\n\nmm\n'), CLOSE, ...bytes('\n\n  1\tx\n'), END], { thinking: true });
     expect(reply).toMatchObject({ reasoning: 'hm\n\nmm', content: '  1\tx\n', finish: 'stop', put: [] });
     expect([reply.reader.reasoningTokens, reply.reader.spoken.length]).toEqual([9, 18]);
   });
 
-  test('may be opened by the model itself, at the start alone', () => {
+  test('may be opened by the model itself, only at the start', () => {
     expect(read([OPEN, ...bytes('hm'), CLOSE, ...bytes('x'), END])).toMatchObject({ reasoning: 'hm', content: 'x' });
     expect(read([...bytes('x'), OPEN, ...bytes('y'), END])).toMatchObject({ reasoning: '', content: 'xy' });
   });
@@ -88,7 +88,7 @@ describe('thinking', () => {
     expect(reply.reader.inThinking).toBe(false);
   });
 
-  test('before constrained text a blank line is put behind it', () => {
+  test('is followed by a blank line before constrained text', () => {
     expect(read([CLOSE], { thinking: true, blankLineAfterThinking: true }).put).toEqual([[CLOSE, 10, 10]]);
   });
 
@@ -128,7 +128,7 @@ describe('the end', () => {
     });
   });
 
-  test('the most tokens are counted with the thinking, and what was held back still comes', () => {
+  test('the token limit includes the thinking, and held text is still emitted', () => {
     const reply = read([...bytes('hm'), CLOSE, ...bytes('STxxx')], { thinking: true, maxTokens: 5, stop: ['STOP'] });
     expect(reply).toMatchObject({ reasoning: 'hm', content: 'ST', finish: 'length' });
   });

@@ -41,7 +41,7 @@ describe('what can be reused', () => {
   });
 });
 
-describe('what goes on in a slot', () => {
+describe('what continues in a slot', () => {
   test.each([
     ['the next turn, from where this one is kept', prompt([...upTo(7), 99, 99], [2, 3, 7]), 7],
     ['another trajectory, alike up to the first pause, does not', prompt([...upTo(5), 99, 99], [2]), 0],
@@ -60,7 +60,7 @@ describe('which slot', () => {
     ['none when none is free', [], nextTurn, undefined],
     ['the lowest fresh one', [memory(1, undefined, []), memory(0, undefined, [])], nextTurn, { slot: 0, reuse: 0 }],
     [
-      'the one that holds the last turn, though others are fresh',
+      'the one with the last turn, although others are fresh',
       [memory(0, undefined, []), memory(3, trajectory, [10, 90])],
       nextTurn,
       { slot: 3, reuse: 90 },
@@ -72,7 +72,7 @@ describe('which slot', () => {
       { slot: 1, reuse: 0 },
     ],
     [
-      'the least recently used one where each would lose more than it gains',
+      'the least recently used one if each would lose more than it gains',
       [memory(0, trajectory, [10, 90], 7), memory(1, trajectory, [10, 90], 5)],
       otherTrajectory,
       { slot: 1, reuse: 10 },
@@ -104,7 +104,7 @@ describe('shares of a batch', () => {
     .array(demand, { minLength: 1, maxLength: 16 })
     .map((all) => all.map(({ tokens, replying }) => ({ tokens: replying ? 1 + (tokens % 3) : tokens, replying })));
 
-  test('never exceed the batch or the demand, leave no room while something is wanted, and starve nobody', () => {
+  test('never exceed the batch or the demand, leave no room while demand is left, and starve nobody', () => {
     fc.assert(
       fc.property(demands, fc.integer({ min: 64, max: 600 }), (all, batchSize) => {
         const shares = shareBatch(all, batchSize);
@@ -120,7 +120,7 @@ describe('shares of a batch', () => {
     );
   });
 
-  test('a short prompt is evaluated whole beside a long one', () => {
+  test('a short prompt is evaluated in full next to a long one', () => {
     const long = { tokens: 60_000, replying: false };
     expect(shareBatch([long, { tokens: 40, replying: false }, { tokens: 1, replying: true }], 512)).toEqual([
       471, 40, 1,

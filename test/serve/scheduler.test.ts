@@ -1,4 +1,4 @@
-// Who is served next, without a model: a slot that counts tokens and goes back only where its state was kept, on recorded trajectories.
+// Which request is served next, without a model: a slot that counts tokens and only goes back to kept states, on recorded trajectories.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -181,7 +181,7 @@ describe('on recorded trajectories', () => {
     expect(served).toBeLessThanOrEqual(1.05 * ideal);
   });
 
-  test.each([2, 4, 8])('turns of one trajectory wait for its slot of %d, though others are free', async (slots) => {
+  test.each([2, 4, 8])('turns of one trajectory wait for its slot of %d, even if others are free', async (slots) => {
     for (const [domain, rows] of byDomain) {
       const ideal = await serve(rows, slots, 1);
       const served = await serve(rows, slots, slots);
@@ -215,7 +215,7 @@ describe('the queue', () => {
   });
   type Named = ReturnType<typeof request>;
 
-  test('one that leaves is out of it at once, also behind one that stays', async () => {
+  test('one that leaves is out of it at once, even after one that stays', async () => {
     const admitted: string[] = [];
     const scheduler = new Scheduler<Named>([new Counter<Named>(({ name }) => admitted.push(name))], ...OPTIONS);
     const [working, head, leaving, last] = ['working', 'head', 'leaving', 'last'].map((name) => request(name)) as [
@@ -233,7 +233,7 @@ describe('the queue', () => {
     expect(admitted).toEqual(['working', 'head', 'last']);
   });
 
-  test('one that fails in its slot ends alone', async () => {
+  test('one that fails in its slot ends without affecting others', async () => {
     const failed: unknown[] = [];
     class Failing extends Counter<Named> {
       override async feed(one: Named, end: number): Promise<void> {
@@ -249,7 +249,7 @@ describe('the queue', () => {
     expect(failed).toEqual([new Error('no')]);
   });
 
-  test('a slot that cannot be left takes the next one all the same, from its start', async () => {
+  test('a slot that cannot be left still takes the next one, from its start', async () => {
     const failed: unknown[] = [];
     class Stuck extends Counter<Named> {
       override async leave(): Promise<void> {
@@ -265,7 +265,7 @@ describe('the queue', () => {
     expect(counter.evaluated).toBe(names.reduce((sum, { prompt }) => sum + prompt.tokens.length, 0));
   });
 
-  test('nothing is evaluated behind its closing', async () => {
+  test('nothing is evaluated after closing', async () => {
     const counter = new Counter<Named>();
     const scheduler = new Scheduler<Named>([counter], ...OPTIONS);
     for (const name of ['a', 'b', 'c']) scheduler.submit(request(name));
@@ -276,7 +276,7 @@ describe('the queue', () => {
   });
 });
 
-describe('a request that goes on where a working slot will end', () => {
+describe('a request that continues where a busy slot will end', () => {
   type Named = Scheduled & { name: string };
   /** 2,000 tokens that all share, then 2,000 of the trajectory, then ten of the turn. */
   const turn = (trajectory: number, own: number): Named => ({
@@ -318,7 +318,7 @@ describe('a request that goes on where a working slot will end', () => {
     expect(counters.reduce((sum, { evaluated }) => sum + evaluated, 0)).toBe(4010 + 4010 + 10);
   });
 
-  test('waits no longer than evaluating anew takes', async () => {
+  test('waits no longer than evaluating again takes', async () => {
     const { scheduler, admitted } = start(1000);
     for (const request of [turn(1, 1), turn(1, 2)]) scheduler.submit(request);
     await finish(scheduler);
@@ -327,7 +327,7 @@ describe('a request that goes on where a working slot will end', () => {
     expect(Math.abs(Number(after) - 4000 / 31)).toBeLessThan(3);
   });
 
-  test('does not wait where less than a batch is saved', async () => {
+  test('does not wait if less than a batch is saved', async () => {
     const short = (own: number): Named => ({
       ...turn(1, own),
       prompt: { tokens: [...Array(500).fill(1), own], pauses: [10, 500], checkpoints: [10, 500] },

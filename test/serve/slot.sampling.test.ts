@@ -1,4 +1,4 @@
-// When a reply's sampler is told what it samples with, and what.
+// When a reply's sampler is configured, and how.
 
 import { describe, expect, test } from 'vitest';
 import type { InnerCalls, SamplerConfig } from '../../src/serve/inner-calls.js';
@@ -43,7 +43,7 @@ describe('a sampler is told', () => {
     expect(configs.map(({ grammarEvaluationState: state }) => state)).toEqual([undefined, { name: 'state' }]);
   });
 
-  test('of penalties with each token, those included that were put in', () => {
+  test('of penalties with each token, including inserted ones', () => {
     const { configs, say } = setUp({ presencePenalty: 1 });
     say(1);
     say(5, 6);

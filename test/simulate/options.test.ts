@@ -20,7 +20,7 @@ test.each(['7860', ':7860', '127.0.0.1', '::1:80', '[localhost]:80', 'a:65536', 
   },
 );
 
-test('agents are served where a flag says how, and what says something of that alone is refused', () => {
+test('agents are served if a flag says how, and flags that only apply then are refused', () => {
   const none = { listen: undefined, mcp: false, record: undefined };
   expect(servesAgents(none)).toBe(false);
   expect(servesAgents({ ...none, mcp: true, record: 'episodes' })).toBe(true);

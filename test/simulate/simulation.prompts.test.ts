@@ -1,4 +1,4 @@
-// Under which system prompt a world starts: with a row and without one, bundled, from a folder, or from a file.
+// The system prompt of a world: with a row and without one, bundled, from a folder, or from a file.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { loadPrompts } from '../../src/benchmark/prompts.js';
@@ -48,7 +48,7 @@ describe('the system prompt of a world', () => {
     expect([await starts.fresh('kitchen'), await starts.ofRow()]).toEqual(['You are a kitchen.', OWN]);
   });
 
-  test('of a domain that nobody knows is refused, with the near one or the way to add it', async () => {
+  test('of an unknown domain is refused, with the nearest one or how to add it', async () => {
     const known = await starting({ domainPrompts: 'own' });
     await expect(known.fresh('kitchn')).rejects.toMatchObject({
       exitCode: 2,
@@ -59,7 +59,7 @@ describe('the system prompt of a world', () => {
   });
 });
 
-test.each(DOMAINS)('the bundled prompt of %s names instructions as they are headed in front of an action', (domain) => {
+test.each(DOMAINS)('the bundled prompt of %s names instructions by the heading that precedes an action', (domain) => {
   const prompt = actionPrompt(freshWorld({ domain, systemPrompt: '' }), 'ls', 'The disk is full.');
   const heading = /^\*\*(?!Action)[^*]+:\*\*(?=\nThe disk is full\.$)/m.exec(prompt)?.[0];
   expect(bundled.prompt(domain)).toContain(heading);

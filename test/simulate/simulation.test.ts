@@ -1,4 +1,4 @@
-// Many worlds at one world model: each goes its own way, side by side, and all are paid from one budget.
+// Many worlds with one world model: each is independent, and all are paid from one budget.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import type { World } from '../../src/infer/world.js';
@@ -28,7 +28,7 @@ function worldAfter(outcome: StepOutcome): World {
 }
 
 describe('a simulation', () => {
-  test('lets worlds go on side by side, none of which knows another', async () => {
+  test('runs worlds side by side, and none affects another', async () => {
     const waiting: (() => void)[] = [];
     const { server, start, step } = await open(async ({ body }) => {
       await new Promise<void>((resolve) => waiting.push(resolve));
@@ -56,7 +56,7 @@ describe('a simulation', () => {
     expect(simulation.asked.calls).toBe(2);
   });
 
-  test('spends less than one step beyond its budget, however many worlds are at work', async () => {
+  test('exceeds its budget by less than one step, however many worlds are at work', async () => {
     const { start, step, simulation, server } = await open(
       ({ index }) => ({
         ...answer('x'),
@@ -72,7 +72,7 @@ describe('a simulation', () => {
     expect(server.maxInFlight).toBeGreaterThan(2);
   });
 
-  test('waits for the budget no longer than whoever acts', async () => {
+  test('stops waiting for the budget when it is aborted', async () => {
     const { start, simulation } = await open(() => 'hang', ['--budget-tokens', '20000']);
     const ended = new AbortController();
     const [world, other] = [await start(), await start()];
@@ -81,7 +81,7 @@ describe('a simulation', () => {
     expect((await Promise.all(both)).map(({ status }) => status)).toEqual(['interrupted', 'interrupted']);
   });
 
-  test('knows of a world that was gone back to what its request took', async () => {
+  test('knows the request size of a world after going back to it', async () => {
     const counts = [1_000, 3_000];
     const { start, step, simulation } = await open(
       ({ index }) => ({ ...answer('x'), usage: { prompt_tokens: counts[index], completion_tokens: 1 } }),
@@ -95,7 +95,7 @@ describe('a simulation', () => {
     expect(taken(one)).toBeLessThan(1_500);
   });
 
-  test('asks for no longer a reply than the context leaves, so that no server refuses the budget', async () => {
+  test('asks for no longer reply than the context allows, so that no server refuses the budget', async () => {
     const usage = { prompt_tokens: 1_200, completion_tokens: 1 };
     const { start, step, server } = await open(() => ({ ...answer('x'), usage }), ['--context', '4096']);
     const one = worldAfter(await step(await start(), 'a'));
@@ -111,7 +111,7 @@ describe('a simulation', () => {
     expect([other, unknown].map(({ server: { requests } }) => requests[0]?.body.max_tokens)).toEqual([300, 32_768]);
   });
 
-  test('gives a failure back and leaves the world as it was', async () => {
+  test('returns a failure and leaves the world unchanged', async () => {
     const { start, step } = await open(() => ({
       status: 400,
       body: { error: { message: 'maximum context length is 10 tokens' } },

@@ -46,7 +46,7 @@ describe('what the viewer finds', () => {
     expect(listed?.trust).toBe('uncalibrated');
   });
 
-  test('is a judged file that nobody scored, too: its figures follow once it is read', async () => {
+  test('includes an unscored judged file: its figures follow once it is read', async () => {
     const folder = await temporaryFolder();
     await judgedRun(join(folder, 'step-100'), { label: 'step-100', rating: around(3) });
     const library = open(folder, 'step-100');
@@ -89,7 +89,7 @@ describe('what the viewer finds', () => {
     expect(unread.find(({ place }) => place === 'other.sqlite')?.reason).toContain('another program');
   });
 
-  test('is of one key where runs were judged alike', async () => {
+  test('has one key for runs that were judged alike', async () => {
     const folder = await temporaryFolder();
     await runsIn(folder, ['step-100', 'step-200']);
     await copyFile(join(folder, 'awb.sqlite'), join(folder, 'copy.sqlite'));
@@ -99,7 +99,7 @@ describe('what the viewer finds', () => {
     expect(new Set(runs.map(({ judgedAlike }) => judgedAlike)).size).toBe(1);
   });
 
-  test('is what awb compare, gate, leaderboard and calibrate say of them, and of a bundle a part', async () => {
+  test('includes the results of awb compare, gate, leaderboard and calibrate, and a bundle has part of them', async () => {
     const folder = await temporaryFolder();
     const { calibration: _, ...identity } = calibrationManifest().identity;
     const db = join(folder, 'awb.sqlite');
@@ -156,7 +156,7 @@ describe('what the viewer finds', () => {
     expect(await sampled(true)).toEqual([0]);
   });
 
-  test('is what agents did in simulated worlds, too, of which a bundle without texts holds nothing', async () => {
+  test('includes what agents did in simulated worlds, of which a bundle without texts has nothing', async () => {
     const players = await startPlayers({ agent: ({ turn }) => (turn < 1 ? types('ls') : 'DONE') });
     onTestFinished(() => players.close());
     const folder = await folderOf({ 'tasks.txt': 'Count the files.\n' });
@@ -216,7 +216,7 @@ describe('what the viewer finds', () => {
     expect(Object.keys((await texts(1)).rows)).not.toEqual([]);
   });
 
-  test('is looked for once, however many ask at one time', async () => {
+  test('is searched once, however many requests come at the same time', async () => {
     const folder = await temporaryFolder();
     await runsIn(folder, ['step-100']);
     const library = open(folder, '.');
@@ -225,7 +225,7 @@ describe('what the viewer finds', () => {
     expect(await library.index()).not.toBe(one);
   });
 
-  test('is refused where there is nothing of that name', async () => {
+  test('is refused if there is nothing of that name', async () => {
     const folder = await temporaryFolder();
     await expect(open(folder, 'nowhere').index()).rejects.toThrow('there is no nowhere');
   });

@@ -1,4 +1,4 @@
-// The query over samples: what it selects, in which order, what changed against another run, and what went wrong in groups.
+// The query over samples: what it selects, in which order, what changed from another run, and what went wrong in groups.
 
 import { describe, expect, it } from 'vitest';
 import type { ListedSample, SampleList } from '../../src/view/documents.js';
@@ -26,13 +26,13 @@ function keys(list: SampleList, query: Query, against?: SampleList): string[] {
 }
 
 describe('a query', () => {
-  it('without a part takes all, the worst first, and those without a score last', () => {
+  it('without a part selects all, the worst first, and those without a score last', () => {
     expect(keys(LIST, {})).toEqual(['d', 'b', 'c', 'e1', 'a', 'e']);
     expect(keys(LIST, { sort: 'best', domain: '' })).toEqual(['a', 'e1', 'c', 'b', 'd', 'e']);
     expect(keys(LIST, { sort: 'turn' })).toEqual(['a', 'b', 'c', 'd', 'e', 'e1']);
   });
 
-  it('knows that of some measures the larger is the worse', () => {
+  it('knows that for some measures larger is worse', () => {
     const lead = { name: 'bits_per_byte', decimals: 2, from: 0, to: null, better: 'smaller' } as const;
     expect(keys({ ...LIST, lead }, {})).toEqual(['a', 'e1', 'c', 'b', 'd', 'e']);
   });
@@ -81,7 +81,7 @@ describe('a query', () => {
   });
 });
 
-it('a sample is named by domain, trajectory and turn, and by repeat and judgement that are not the first', () => {
+it('a sample is named by domain, trajectory and turn, and by repeat and judgement unless they are the first', () => {
   expect(sampleName(LIST, { k: 'a', d: 1, g: 4, t: 3 })).toBe('Web · trajectory 5 · turn 3');
   expect(sampleName(LIST, { k: 'a', d: 0, g: 0, t: 1, r: 1, j: 2 })).toBe(
     'Terminal · trajectory 1 · turn 1 · repeat 2 · judgement 3',
@@ -97,7 +97,7 @@ describe('against another run', () => {
     { k: 'd', x: 'judge-fatal' },
   ]);
 
-  it('samples come by the largest change, either way, and those without one last', () => {
+  it('samples are sorted by the largest change, either way, and those without one come last', () => {
     const found = select(LIST, {}, other);
     expect(found.map(({ at, change }) => [LIST.samples[at]?.k, change])).toEqual([
       ['b', -75],
@@ -122,18 +122,18 @@ describe('against another run', () => {
     expect(keys(LIST, query, other)).toEqual(expected);
   });
 
-  it('what only one run has stands alone', () => {
+  it('a row that only one run has is alone', () => {
     expect(keys(LIST, { change: 'alone' }, listOf([{ k: 'a', v: 1 }]))).toEqual(['b', 'c', 'd', 'e', 'e1']);
   });
 
-  it('a row stands beside the same repeat and judgement, else the repeat, else the key', () => {
+  it('a row is paired with the same repeat and judgement, else the repeat, else the key', () => {
     const own = listOf([{ k: 'a' }, { k: 'a', j: 1 }, { k: 'a', r: 1 }, { k: 'a', r: 2 }]);
     const before = listOf([{ k: 'a' }, { k: 'a', r: 1 }, { k: 'a', r: 1, j: 1 }]);
     const places = select(own, { sort: 'turn' }, before).map((one) => one.other && before.samples.indexOf(one.other));
     expect(places).toEqual([0, 0, 1, 0]);
   });
 
-  it('a prediction changed by the mean over its judgements', () => {
+  it("a prediction's change is the mean over its judgements", () => {
     const once = listOf([{ k: 'a', v: 100 }]);
     const thrice = listOf([
       { k: 'a', v: 100 },
@@ -144,7 +144,7 @@ describe('against another run', () => {
     expect(select(once, {}, thrice).map(({ change }) => change)).toEqual([50]);
   });
 
-  it('changed only against what is like it: a rating against a rating, a measure against the same measure', () => {
+  it('changes compare only like with like: ratings with ratings, a measure with the same measure', () => {
     const figures = [['chrf', 100]] as const;
     const measured = listOf([{ k: 'a', v: 40, f: [40] }], { figures, lead: { ...LIST.lead, name: 'chrf' } });
     const [found] = select(listOf([{ k: 'a', v: 50 }]), {}, measured);
@@ -183,7 +183,7 @@ describe('what went wrong', () => {
     ]);
   });
 
-  it('has the words that three claims of a domain share, of four letters and none that say nothing', () => {
+  it('has the words that three claims of a domain share, of four letters or more, without stop words', () => {
     const claim = (k: string, ...u: string[]) => ({ k, v: 0, f: rated(1), u, o: u.length });
     const list = listOf([
       claim('a', 'The prompt shows root', 'that PROMPT has a host, prompt'),

@@ -1,4 +1,4 @@
-// The document of a run: its figures are those of `awb score`, and it says what a reader must know before believing them.
+// The document of a run: its figures are those of `awb score`, and it says what a reader must know before trusting them.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -76,7 +76,7 @@ describe('the document of a judged run', () => {
     expect(table?.columns.map(({ heading }) => heading)).not.toContain('95 % interval');
   });
 
-  it('says what made it, what its judge is worth, and what was noted; and it is JSON', async () => {
+  it('says how it was made, what its judge is worth, and what was noted; and it is JSON', async () => {
     const { dir, document } = await made();
     const { facts, title, lines, warnings, blocks } = document.page;
     expect(facts).toEqual(
@@ -96,7 +96,7 @@ describe('the document of a judged run', () => {
 });
 
 describe('what a run leads with', () => {
-  it('counts failures at rating 1, and has the official figure where it differs', () => {
+  it('counts failures at rating 1, and has the official figure if it differs', () => {
     const score = (...rows: readonly JudgedRow[]) => keyOf(documentOf(rows), 'Score');
     expect(score(rowOf(0), rowOf(1), rowOf(2, REFUSED))).toMatchObject({
       figure: '33.3',
@@ -105,7 +105,7 @@ describe('what a run leads with', () => {
     expect(score(rowOf(0), rowOf(1))?.under).toEqual(['no interval']);
   });
 
-  it('is a measure where nothing was rated: with its own scale, decimals and better side, and without ratings', () => {
+  it('is a measure if nothing was rated: with its own scale, decimals and better side, and without ratings', () => {
     const rows = [0.5, 1.25, 3.5].map((bits, index) => measuredRow(index, { bits_per_byte: bits }));
     const document = documentOf(rows);
     expect(blockOf(document, 'Ratings')).toBeUndefined();
@@ -122,12 +122,12 @@ describe('what a run leads with', () => {
 });
 
 describe('coverage', () => {
-  it('of what is not whole never reads as 100 %', () => {
+  it('of an incomplete run never reads as 100 %', () => {
     const rows = Array.from({ length: 3000 }, (_, index) => rowOf(index));
     expect(keyOf(documentOf([...rows, rowOf(3000, UNREADABLE)]), 'Coverage')?.figure).toBe('99.9 %');
   });
 
-  it('names the domain that has least, rounded down as everywhere, and warns', () => {
+  it('names the domain with the least, rounded down as everywhere, and warns', () => {
     const rows = Array.from({ length: 31 }, (_, index) =>
       rowOf(index, { domain: 'web', ...(index < 21 ? UNREADABLE : {}) }),
     );
@@ -136,7 +136,7 @@ describe('coverage', () => {
     expect(document.page.warnings?.[0]).toMatch(/^INCOMPLETE: step-1 has a coverage below 99 % \(Web 32\.2 %\)/);
   });
 
-  it('counts rows that were chosen and are not there as missing', () => {
+  it('counts rows that were chosen but are absent as missing', () => {
     const rows = [rowOf(0)];
     const document = documentOf(rows, {}, { card: aggregate(rows, new Map([['mcp', 4]])) });
     expect(keyOf(document, 'Failed')?.figure).toBe('3');
@@ -145,7 +145,7 @@ describe('coverage', () => {
 });
 
 describe('counts', () => {
-  it('of failures and flags stand by domain, the largest first', () => {
+  it('of failures and flags are by domain, the largest first', () => {
     const rows = [
       rowOf(0, { flags: ['untagged'] }),
       rowOf(1, { domain: 'web', flags: ['truncated'] }),
@@ -167,7 +167,7 @@ describe('counts', () => {
     return { name, mean: cells.at(-1), counts: drawings && 'counts' in drawings ? drawings.counts[0] : [] };
   };
 
-  it('of ratings take fractions with the nearest whole one, and the mean is theirs as they are', () => {
+  it('of ratings round fractions to the nearest integer, and the mean uses them unrounded', () => {
     expect(formats(3.4, 3.4, 1.2)).toEqual({ name: 'Format', counts: [1, 0, 2, 0, 0], mean: '2.67' });
   });
 
@@ -176,8 +176,8 @@ describe('counts', () => {
   });
 });
 
-describe('what it took', () => {
-  it('stands by domain and in all for world model and judge, with the price and what is not known', () => {
+describe('its cost', () => {
+  it('is shown by domain and in total for world model and judge, with the price and what is unknown', () => {
     const document = documentOf([rowOf(0)], COSTS);
     const costs = tableOf(document, 'Tokens and cost');
     expect(costs?.groups).toEqual([
@@ -196,7 +196,7 @@ describe('what it took', () => {
     });
   });
 
-  it('is nothing where nobody was asked, and has no dollars where nobody knows a price', () => {
+  it('is absent if no model was asked, and has no dollars if no price is known', () => {
     expect(keyOf(documentOf([rowOf(0)]), 'Tokens')).toBeUndefined();
     expect(blockOf(documentOf([rowOf(0)]), 'Tokens')).toBeUndefined();
     const { judge } = COSTS;
@@ -250,7 +250,7 @@ describe('a rollout', () => {
     expect(drift?.groups.at(-1)?.[0]?.slice(0, 4).join(' ')).toMatch(/^macro of 2 72 24 -3\.[78]/);
   });
 
-  it('is not held against a run that is a rollout, too', () => {
+  it('is not compared with a run that is also a rollout', () => {
     expect(rolloutIn(rowsWith({}, 0.1), rowsWith({}, 0))?.note).not.toContain('Dashed');
   });
 });
@@ -261,7 +261,7 @@ describe('parts of the rows', () => {
   const rated = (turnIdx: number, rating: number, change: Partial<JudgedRow> = {}) =>
     rowOf(turnIdx, { key: `k${turnIdx}-${rating}`, turnIdx, total: rating, ratings: { format: rating }, ...change });
 
-  test('hold about as many rows each, and every row that has a score', () => {
+  test('contain about as many rows each, and every row with a score', () => {
     const bins = binsOf(
       Array.from({ length: 60 }, (_, index) => rated(index, 3)),
       turnOf,
@@ -279,7 +279,7 @@ describe('parts of the rows', () => {
     ]);
   });
 
-  test('are told in thousands where they are large; without a score or a quantity there is none', () => {
+  test('are named in thousands if they are large; without a score or a quantity there are none', () => {
     expect(binsOf([rated(1, 1), rated(2, 2)], (row) => row.turnIdx * 12_345, SCORES)[1]?.name).toBe('25k');
     expect(binsOf([rowOf(1, REFUSED)], turnOf, SCORES)).toEqual([]);
     expect(binsOf([rated(1, 1)], () => undefined, SCORES)).toEqual([]);
@@ -294,7 +294,7 @@ describe('parts of the rows', () => {
     ]);
   });
 
-  test('have intervals that stay within the range, and plain ones where it has no end', () => {
+  test('have intervals that stay within the range, and plain ones if it is open', () => {
     const bits = Array.from({ length: 7 }, (_, index) => measuredRow(index, { bits: index < 6 ? 1 : 99 }));
     const lowest = (range: readonly [number, number]) =>
       binsOf(bits, () => 1, { measure: 'bits', range })[0]?.figure.low;
@@ -302,7 +302,7 @@ describe('parts of the rows', () => {
     expect(lowest([0, Number.POSITIVE_INFINITY])).toBeLessThan(0);
   });
 
-  test('by context length hold the rows whose texts were read', () => {
+  test('by context length contain the rows whose texts were read', () => {
     const excerpts = new Map(
       [rowOf(0), rowOf(1)].map(({ key }, at) => [
         rowId(key, 0, 0),

@@ -1,4 +1,4 @@
-// The list of a run's samples: reading order, scores, figures and what excerpts tell; and what a run leads with.
+// The list of a run's samples: reading order, scores, figures and excerpts; and a run's leading figure.
 
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -59,7 +59,7 @@ describe('the list', () => {
     ]);
   });
 
-  it('scores what is rated, and at rating 1 what the model failed at; other failures have no score', () => {
+  it("scores rated samples, and the model's failures at rating 1; other failures have no score", () => {
     const failed = (name: 'refused' | 'judge-timeout') => ({
       ...{ failed: 1, total: 0, ratings: {} },
       failure: { class: name, reason: `${name}\nof the \u001b[31mrow` },
@@ -73,7 +73,7 @@ describe('the list', () => {
     expect([samples[0]?.x, samples[1]?.f, samples[1]?.l, samples[1]?.s]).toEqual(Array(4).fill(undefined));
   });
 
-  it('has what excerpts tell: the weakness of what is rated, and the facts', () => {
+  it('has the contents of excerpts: the weakness of rated samples, and the facts', () => {
     const place = { offset: 0, length: 1, checksum: 1 };
     const excerpts = new Map([
       ['a#0', { ...place, note: 'wrong user', unmet: ['root'], determined: 3 }],
@@ -86,7 +86,7 @@ describe('the list', () => {
     expect(samples[1]).toMatchObject({ y: 'nothing came', n: undefined, s: 2 });
   });
 
-  it('of measures alone shows these, and scores by the one that it leads with', () => {
+  it('with only measures shows these, and scores by the leading one', () => {
     const list = sampleList(runOf([measured('a', { chrf: 40, exact: 0 }), measured('b', { chrf: 60 })]));
     expect(list.figures).toEqual([
       ['chrf', 100],
@@ -107,7 +107,7 @@ describe('a run leads with', () => {
   it.each([
     ['the mean over its domains', [row('a')], { name: 'macro of 1', decimals: 1, from: 0, to: 100, better: 'larger' }],
     [
-      'a measure of which less is better',
+      'a measure for which less is better',
       [measured('a', { nats_per_token: 2, bits_per_byte: 1 })],
       { name: 'bits_per_byte', decimals: 2, from: 0, to: null, better: 'smaller' },
     ],

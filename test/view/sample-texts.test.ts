@@ -1,4 +1,4 @@
-// The texts of samples: read by their spans, each different one once, with what asking took and how to ask again.
+// The texts of samples: read by their spans, without duplicates, with the cost of asking and how to ask again.
 
 import { appendFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -44,7 +44,7 @@ const rowOf = (run: ReadRun, made: MadeRow) =>
   run.rows.find(({ key, repeat }) => key === keyOf(made) && repeat === (made.repeat ?? 0)) as JudgedRow;
 
 describe('the texts of a row', () => {
-  it('are what was put to the model, what came of it and what the judge said', async () => {
+  it("are the model's input, its prediction and the judge's remarks", async () => {
     const run = await stored();
     const read = await opened(run);
     expect(await read(rowOf(run, { turn: 3 }))).toMatchObject({
@@ -77,7 +77,7 @@ describe('the texts of a row', () => {
     await expect(read({ ...rowOf(run, { turn: 3 }), key: 'none' })).rejects.toThrow('has changed since it was scored');
   });
 
-  it('of a file that is gone are refused', async () => {
+  it('of a missing file are refused', async () => {
     const run = await stored();
     await rm(run.source);
     await expect(openTexts(run, undefined, ioIn(dir))).rejects.toMatchObject({
@@ -86,7 +86,7 @@ describe('the texts of a row', () => {
     });
   });
 
-  it('of lean rows are taken from the data: the folder that is given, or else the one that the manifest names', async () => {
+  it('of lean rows come from the data: the given folder, or else the one in the manifest', async () => {
     const whole = lineOf({ turn: 2 });
     const data = join(dir, 'data');
     await mkdir(data);
@@ -121,7 +121,7 @@ const rowIn = (texts: TrajectoryTexts, made: MadeRow) =>
   texts.rows[`${keyOf(made)}#${made.repeat ?? 0}`] as SampleTexts;
 
 describe('the texts of a trajectory', () => {
-  it('hold each different text once, and turns share their history', async () => {
+  it('contain each distinct text once, and turns share their history', async () => {
     const texts = await textsOf(await stored(), 'a');
     const { strings, rows } = texts;
     expect(new Set(strings).size).toBe(strings.length);
@@ -140,7 +140,7 @@ describe('the texts of a trajectory', () => {
     expect(JSON.parse(JSON.stringify(texts))).toEqual(JSON.parse(JSON.stringify({ strings, rows })));
   });
 
-  it('without histories have no text that stands in these alone', async () => {
+  it('without histories have no text that occurs only in these', async () => {
     const texts = await textsOf(await stored(), 'a');
     const small = withoutHistories(texts);
     expect(small.missing).toContain('Histories are left out');
@@ -158,7 +158,7 @@ describe('the texts of a trajectory', () => {
     }
   });
 
-  it('say what a row took, as far as that is known', async () => {
+  it("report a row's cost, as far as known", async () => {
     const run = await stored();
     const id = `${keyOf({ turn: 2 })}#0`;
     const log = { usage: { promptTokens: 19_000, completionTokens: 280, reasoningTokens: 70 } };
@@ -210,7 +210,7 @@ describe('asking again', () => {
   it.each([
     ['of a baseline', { identity: { baseline: 'persistence', data: 'd' } }],
     [
-      'under system prompts that are not known any more',
+      'under system prompts that are no longer known',
       { identity: { model: 'wm', protocol: 'history', system_prompt: 'bundled 123' } },
     ],
     ['of an unknown protocol', { identity: { model: 'wm', protocol: 'telepathy', system_prompt: 'row' } }],
@@ -220,7 +220,7 @@ describe('asking again', () => {
     expect(rowIn(texts, { trajectory: 'b' }).request).toBeUndefined();
   });
 
-  it('makes no request for a turn of a rollout behind predicted ones, and no command without a manifest', async () => {
+  it('makes no request for a turn of a rollout after predicted ones, and no command without a manifest', async () => {
     const run = await stored();
     const read = await opened(run);
     const again = await openAskAgain(run, ioIn(dir));

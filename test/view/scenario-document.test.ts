@@ -1,4 +1,4 @@
-// Scenarios and episodes as data: what their files hold is there, and what there is no room for is counted.
+// Scenarios and episodes as data: the contents of their files are there, and what does not fit is counted.
 
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -73,14 +73,14 @@ describe('scenarios', () => {
     ]);
   });
 
-  test('of several steps have each of them', async () => {
+  test('of several steps have all of them', async () => {
     const { page } = await made(STEPS);
     const [sample] = samplesOf(foldsOf(page).find(({ title }) => title === 'reach-green'));
     const actions = sample?.blocks.flatMap(({ title = '', text }) => (title.endsWith('Action') ? [text] : []));
     expect(actions?.map((text) => text?.includes('look'))).toEqual([false, true, true]);
   });
 
-  test('are bounded: what there is no room for is counted, and its figures stay', async () => {
+  test('are bounded: what does not fit is counted, and its figures stay', async () => {
     const { page, leftOut } = await made(SUITE, 1000);
     const shown = foldsOf(page).flatMap(samplesOf);
     expect(leftOut).toBeGreaterThan(8);

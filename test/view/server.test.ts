@@ -37,7 +37,7 @@ function get(url: string, headers: Readonly<Record<string, string>> = {}, path?:
 }
 
 describe('the viewer on this machine', () => {
-  test('serves the app and its documents, and says what may run there', async () => {
+  test('serves the app and its documents, with a policy of what may run there', async () => {
     const { url } = await viewer();
     const page = await get(url);
     expect(page.status).toBe(200);
@@ -48,7 +48,7 @@ describe('the viewer on this machine', () => {
     expect(JSON.parse((await get(`${url}api/run/abc`)).body)).toEqual(documents.get('run/abc'));
   });
 
-  test('answers no page of the web, by whichever name it comes', async () => {
+  test('answers no web page, under any name', async () => {
     const { url } = await viewer();
     const { port } = new URL(url);
     for (const headers of [
@@ -76,7 +76,7 @@ describe('the viewer on this machine', () => {
     expect(body).not.toMatch(/agentworldbench"|root:/);
   });
 
-  test('says what the user can do, and to the terminal what is its own fault', async () => {
+  test('says what the user can do, and reports its own errors to the terminal', async () => {
     const { url } = await viewer();
     expect(await get(`${url}api/gone`)).toMatchObject({ status: 422, body: 'This run is not there any more.' });
     expect(await get(`${url}api/nothing`)).toMatchObject({ status: 404 });
@@ -84,7 +84,7 @@ describe('the viewer on this machine', () => {
     expect(errors).toEqual(['a fault']);
   });
 
-  test('takes no port that is taken', async () => {
+  test('refuses a port in use', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     onTestFinished(() => void other.close());
     await new Promise((done) => other.once('listening', done));
@@ -94,7 +94,7 @@ describe('the viewer on this machine', () => {
   });
 });
 
-test('the viewer for other machines answers only whoever has the token', async () => {
+test('the viewer for other machines only answers requests with the token', async () => {
   const { url } = await viewer('0.0.0.0');
   const { port, searchParams } = new URL(url);
   const token = searchParams.get('token') ?? '';

@@ -252,5 +252,5 @@ function lastLine(document: EpisodesDocument, fresh: boolean, next: string): str
   if (state !== 'complete') {
     return `${state}${spent === undefined ? '' : `: ${spent}`}; every reply is saved; ${wayOn(fresh, exitCode)}`;
   }
-  return rows > 0 ? `next: ${next}` : 'no episode took a step: the journal beside the output holds what was said';
+  return rows > 0 ? `next: ${next}` : 'no episode took a step; see the journal next to the output for the replies';
 }

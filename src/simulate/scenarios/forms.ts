@@ -169,7 +169,7 @@ function needs(form: string) {
   };
 }
 
-const SAYS = needs('a text that is not empty, in quotes where it reads as a number');
+const SAYS = needs('a text that is not empty, in quotes if it reads as a number');
 /** A non-blank text. A number is not accepted: YAML would have changed its spelling. */
 const text = z.string(SAYS).regex(/\S/, { ...SAYS, abort: true });
 const trimmed = text.transform((value) => value.trim());

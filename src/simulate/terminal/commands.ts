@@ -96,7 +96,7 @@ async function runCommand(name: string, operand: string, session: Session, io: I
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   try {
     if (command === undefined) {
-      throw new UserError(`there is no command /${name}; /help lists them (a space in front makes it an action)`);
+      throw new UserError(`there is no command /${name}; /help lists them (a leading space makes it an action)`);
     }
     // `/undo 3` would only go back by one turn.
     if (command.operand === undefined && operand !== '') throw new UserError(`/${name} takes no operand`);

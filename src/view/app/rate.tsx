@@ -22,7 +22,7 @@ const QUESTIONS: Readonly<Record<Dimension, readonly [heading: string, question:
   factuality: ['Factuality', 'Is what happened right: effect, success or failure, values, every determined detail?'],
   consistency: ['Consistency', 'Does it agree with the history and with itself?'],
   realism: ['Realism', 'Would the real thing produce it: wording, amounts, side effects?'],
-  quality: ['Quality', 'Taken as a whole, could an agent act on it as on the real answer?'],
+  quality: ['Quality', 'Overall, could an agent act on it as on the real answer?'],
 };
 const LEVELS = [
   'wrong throughout, missing, or no observation',

@@ -65,7 +65,7 @@ describe.skipIf(noBrowser)('the page', () => {
     await expectAccessible(page);
   });
 
-  test('that awb agree --html writes holds a judge against people', async () => {
+  test('that awb agree --html writes compares a judge with people', async () => {
     const dir = await temporaryFolder();
     const rows = Array.from({ length: 12 }, (_, at) => ({ name: `k${at}`, domain: 'mcp', rating: 1 + (at % 5) }));
     const predictions = await judgedFile(join(dir, 'run'), rows);

@@ -1,4 +1,4 @@
-// A bundle in a browser, from a web server that is slow.
+// A bundle in a browser, from a slow web server.
 
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -37,7 +37,7 @@ async function serveFolder(dir: string, isHeld: (path: string) => boolean) {
 describe.skipIf(noBrowser)('a bundle', () => {
   const { open } = useBrowser();
 
-  test('shows a sample whose texts are asked for again before they have come', async () => {
+  test('shows a sample whose texts are requested again before they arrive', async () => {
     // More trajectories than the app keeps, so that a search comes upon a document that it let go.
     const { index, ...documents } = sampleDocuments(200, 40);
     async function* all() {

@@ -1,4 +1,4 @@
-// The page of a calibration in a browser: what it says, and what nothing in it can do.
+// The page of a calibration in a browser: its contents, and that hostile texts do nothing.
 
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -56,7 +56,7 @@ describe.skipIf(noBrowser)('the page of a calibration', () => {
     await expectAccessible(page);
   });
 
-  test('says of every damage whether it is seen, and what it costs in all and by dimension', async () => {
+  test('says for every corruption whether it is seen, and its cost in total and by dimension', async () => {
     const { text } = plain;
     expect(text).toContain(
       'determined-1of8 an eighth of what action and history determine is wrong 160 6.4 seen 5.3–7.5 5.3 3.3–7.3',
@@ -65,7 +65,7 @@ describe.skipIf(noBrowser)('the page of a calibration', () => {
     expect(text).toContain('lost-fence a fence, a frame or a closing bracket lost 160 0.5 blind -0.6–1.6');
   });
 
-  test('says under what the judge was asked, what came of its limits, what to heed and what cannot be told', async () => {
+  test('says how the judge was asked, the result of its limits, its notes, and what is unknown', async () => {
     const limits = limitsDocument([brokenLimit('Blind to 2.')]);
     const few = { overall: calibrationPart(), domains: { web: calibrationPart(1, { trajectories: 7 }) } };
     const { text, page } = await shown(few, { notes: ['A note.'], limits });
@@ -78,7 +78,7 @@ describe.skipIf(noBrowser)('the page of a calibration', () => {
     expect(text).toContain('✗ Not passed Blind to 2.');
   });
 
-  test('colours a dimension where its interval does not hold 0, and makes bold the one that lost more than each other', async () => {
+  test('colours a dimension if its interval excludes 0, and makes the one that lost more than all others bold', async () => {
     const losses = calibrationPart().losses.map((loss) => ({ ...loss, most: 'factuality' as const }));
     const { page } = await shown({ overall: calibrationPart(1, { losses }), domains: {} });
     expect(await rowOf(page, 'heavy').locator('strong.moved').count()).toBe(1);
@@ -97,7 +97,7 @@ describe.skipIf(noBrowser)('the page of a calibration', () => {
     expect(plain.text).toContain('truth > determined-1of8 160 +6.0 4.0–8.0 12.5 % 0.020 kept');
   });
 
-  test('holds the doses, the order and the tricks as text beside their charts', async () => {
+  test('has the doses, the order and the attacks as text next to their charts', async () => {
     const { text, page } = plain;
     expect(text).toContain('Points lost at a dose of 1/8 1/3 2/3 MCP 3.8');
     expect(text).toMatch(/All 6\.4 5\.3–7\.5 14\.3 13\.2–15\.3 27\.0 25\.9–28\.1/);
@@ -124,7 +124,7 @@ describe.skipIf(noBrowser)('the page of a calibration', () => {
     expect(third / first).toBeCloseTo(27 / 6.4, 2);
   });
 
-  test('leaves out what was not judged, and says where nothing was judged twice', async () => {
+  test('leaves out what was not judged, and says if nothing was judged twice', async () => {
     const { rows, floor, truth, scores } = calibrationPart();
     const { text } = await shown({ overall: { ...NOTHING_JUDGED, rows, floor, truth, scores }, domains: {} });
     expect(text).toContain('Ceiling – no interval');
@@ -132,7 +132,7 @@ describe.skipIf(noBrowser)('the page of a calibration', () => {
     expect(text).not.toMatch(/Points lost by dose|Tricks|Known order|Gullible \+|NaN|undefined/);
   });
 
-  test('says "no interval" where there are too few trajectories for one', async () => {
+  test('says "no interval" if there are too few trajectories', async () => {
     const plain = { ...around(97.1, 1), low: null, high: null };
     const part = calibrationPart(1, { ceiling: plain, false_penalty: { ...plain, is_none: null } });
     const { text } = await shown({ overall: part, domains: {} });
@@ -140,7 +140,7 @@ describe.skipIf(noBrowser)('the page of a calibration', () => {
     expect(text).toContain('False penalty +97.1 no interval undecided');
   });
 
-  test('shows damages, order and tricks of a domain behind its name', async () => {
+  test('shows corruptions, order and attacks of a domain in its fold', async () => {
     const { page } = plain;
     await page.locator('summary', { hasText: 'MCP' }).click();
     expect(await page.locator('details[open] h3').allInnerTexts()).toEqual(['Corruptions', 'Known order', 'Attacks']);

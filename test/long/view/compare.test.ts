@@ -1,4 +1,4 @@
-// Comparisons and verdicts in a browser: what they say first, and what they refuse to say.
+// Comparisons and verdicts in a browser: what they show first, and what they refuse to show.
 
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -44,7 +44,7 @@ describe.skipIf(noBrowser)('a comparison', () => {
     return { ...found, text: await textOf(found.page) };
   }
 
-  test('says the verdict first, in words and by a sign, then its reasons and figures', async () => {
+  test('shows the verdict first, in words and with a sign, then its reasons and figures', async () => {
     const { page, text, requests, complaints } = await shown('worse');
     expect(text).toMatch(
       /^worse against base ✗ NO-GO: 8 of 8 rules broken worse is worse than base: -12\.50 points \(95 % interval/,
@@ -68,7 +68,7 @@ describe.skipIf(noBrowser)('a comparison', () => {
     expect(await page.locator('.chart').count()).toBe(2);
   });
 
-  test('leads to the rows that differ, and has the rules behind a click', async () => {
+  test('links to the rows that differ, and shows the rules on a click', async () => {
     const { page } = await shown('better');
     expect(await page.getByText('Rows that differ, worst first').getAttribute('href')).toBe(
       '#/compare/base/better/samples?sort=drop',
@@ -77,7 +77,7 @@ describe.skipIf(noBrowser)('a comparison', () => {
     expect(await page.locator('details tbody tr').first().innerText()).toMatch(/overall.*≥ -2\.00\s+✓ holds/s);
   });
 
-  test('of several candidates holds each against the first run', async () => {
+  test('with several candidates, compares each with the first run', async () => {
     const { page } = await shown('better', 'worse');
     await page.waitForFunction('document.querySelectorAll("h1").length === 2');
     expect(await page.locator('h1').allInnerTexts()).toEqual(['better against base', 'worse against base']);

@@ -1,4 +1,4 @@
-// The learning curve: which runs are one, how it is drawn, and how two steps are chosen.
+// The learning curve: which runs form a series, how it is drawn, and how two steps are chosen.
 
 import { describe, expect, test } from 'vitest';
 import { expectAccessible, noBrowser, useBrowser } from '../../support/app.js';
@@ -40,7 +40,7 @@ describe.skipIf(noBrowser)('the learning curve', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('leads to the comparison of two steps that are ticked, the later against the earlier; the ticks stand in the address', async () => {
+  test('links to the comparison of two ticked steps, the later with the earlier; the ticks are in the address', async () => {
     const { page } = await open(indexOf(...SERIES));
     const status = page.getByRole('status');
     expect(await status.textContent()).toBe('Tick two steps to compare them.');
@@ -61,7 +61,7 @@ describe.skipIf(noBrowser)('the learning curve', () => {
     expect(await page.getByRole('checkbox', { checked: true }).count()).toBe(3);
   });
 
-  test('keeps series apart, the longest first, and leaves out a step that stands alone', async () => {
+  test('keeps series apart, the longest first, and leaves out a lone step', async () => {
     const other = [checkpoint(1, 30, 'b'), checkpoint(2, 31, 'b')].map((run) => ({ ...run, worldModel: HOSTILE }));
     const { page } = await open(indexOf(...other, ...SERIES, checkpoint(7, 3, 'alone')));
     const titles = await page.locator('h2').allTextContents();

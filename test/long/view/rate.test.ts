@@ -1,4 +1,4 @@
-// The page that people rate on, driven in a real browser: what it keeps, saves and hides, and how it looks.
+// The rating page, driven in a real browser: what it stores, saves and hides, and how it looks.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ beforeAll(async () => {
   url = await written(judged);
 });
 
-// Said once where no Chromium is installed: the tests below are skipped there.
+// Reported once if no Chromium is installed: the tests below are then skipped.
 if (noBrowser !== undefined) it.skip(`rating in a browser: ${noBrowser}`, () => {});
 
 describe.skipIf(noBrowser !== undefined)('a rater', () => {
@@ -75,7 +75,7 @@ describe.skipIf(noBrowser !== undefined)('a rater', () => {
     return { name, path, lines: found.map((line): Record<string, unknown> => JSON.parse(line)) };
   }
 
-  it('rates from the keyboard, is shown what the judge says when done, and saves a file that awb agree reads', async () => {
+  it("rates from the keyboard, sees the judge's ratings when done, and saves a file that awb agree reads", async () => {
     await begin();
     expect(await text('body')).not.toContain('SECRET-WEAKNESS');
     await press('1', '2', '3', '4');
@@ -110,7 +110,7 @@ describe.skipIf(noBrowser !== undefined)('a rater', () => {
     expect([complaints, requests.filter((each) => !each.startsWith('blob:'))]).toEqual([[], [url]]);
   });
 
-  it('reads what is rated: the texts behind the turn, the action, and the prediction next to the truth', async () => {
+  it('reads the sample: the texts before the turn, the action, and the prediction next to the truth', async () => {
     await begin();
     const key = await text('#sample > .note');
     const row = ROWS.find((each) => `key ${keyOf(each)}` === key) as MadeRow;
@@ -125,7 +125,7 @@ describe.skipIf(noBrowser !== undefined)('a rater', () => {
     await expect.poll(() => text('#sample .folds')).toMatch(new RegExp(`ls ${row.name}\\s+Observation\\s+a b`));
   });
 
-  it('moves between dimensions and samples, and takes ratings back wherever they were given', async () => {
+  it('moves between dimensions and samples, and undoes ratings wherever they were given', async () => {
     await begin();
     await press('ArrowDown', 'ArrowDown', '4', 'ArrowUp', 'ArrowUp', '2');
     expect(await given()).toEqual(['-', '-', '4', '-', '-'].with(1, '2'));
@@ -143,7 +143,7 @@ describe.skipIf(noBrowser !== undefined)('a rater', () => {
     expect([await place(), await text('#ask')]).toEqual(['sample 1 of 8', 'This is the first sample.']);
   });
 
-  it('stands at the start of each sample, where a screen reader reads its name', async () => {
+  it('starts at the top of each sample, where a screen reader reads its name', async () => {
     await begin();
     expect(await page.evaluate('document.activeElement.innerText')).toBe('MCP · turn 2');
     await page.evaluate('scrollTo(0, 100)');
@@ -151,7 +151,7 @@ describe.skipIf(noBrowser !== undefined)('a rater', () => {
     expect(await page.evaluate('[document.activeElement.tagName, scrollY]')).toEqual(['H2', 0]);
   });
 
-  it('finds everything again when the page was closed in the middle of a sample', async () => {
+  it('finds everything again after the page was closed in the middle of a sample', async () => {
     await begin();
     await press('1', '1', '1', '1', '1', 'Enter', 'Enter', '4', '5');
     await page.reload();
@@ -176,7 +176,7 @@ describe.skipIf(noBrowser !== undefined)('a rater', () => {
     expect([await text('#progress'), await place()]).toEqual(['Ann · 1 of 8 rated', 'sample 2 of 8']);
   });
 
-  it('is told to save the file where the browser keeps nothing', async () => {
+  it('is told to save the file if the browser stores nothing', async () => {
     await page.evaluate('Storage.prototype.setItem = () => { throw new Error("full") }');
     await begin();
     await press('3');
@@ -203,7 +203,7 @@ describe.skipIf(noBrowser !== undefined)('a rater', () => {
     expect(lines).toMatchObject([{ comment: '4us', format: 3 }]);
   });
 
-  it('can rate with the mouse, too, and is not kept from the keys by it', async () => {
+  it('can also rate with the mouse, and keeps using the keys', async () => {
     await begin();
     for (const name of DIMENSIONS) await page.click(`#rate-${name} button:nth-of-type(3)`);
     expect(await given()).toEqual(['3', '3', '3', '3', '3']);
@@ -225,7 +225,7 @@ describe.skipIf(noBrowser !== undefined)('a rater', () => {
     expect(await given()).toEqual(Array(5).fill('-'));
   });
 
-  it('is told when there is nothing to save yet, and when all is rated', async () => {
+  it('is told when there is nothing to save yet, and when everything is rated', async () => {
     await begin();
     await press('s');
     expect(await text('#ask')).toBe('Nothing to save yet: a sample counts once you are done with it.');
@@ -235,7 +235,7 @@ describe.skipIf(noBrowser !== undefined)('a rater', () => {
     expect(await text('#ask')).toBe('Saved 8 of 8 as ratings-step-100-judged-jsonl-Ann.jsonl.');
   });
 
-  it('starts anew where what was kept is damaged', async () => {
+  it('starts over if the stored ratings are damaged', async () => {
     const [row] = ROWS as [MadeRow];
     const id = `${keyOf(row)}#0:${sha256Of(predictionOf(row))}`;
     for (const damage of [

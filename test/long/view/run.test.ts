@@ -1,4 +1,4 @@
-// The page of a run: what it shows of its document, where its links lead, and what nothing in it can do.
+// The page of a run: what it shows, where its links lead, and that hostile texts do nothing.
 
 import { describe, expect, test } from 'vitest';
 import type { ReadRun } from '../../../src/results/read-run.js';
@@ -31,7 +31,7 @@ describe.skipIf(noBrowser)('the page of a run', () => {
     return (await page.textContent('main'))?.replace(/\s+/g, ' ');
   };
 
-  test('leads with what awb score leads with, and says the official figure below it', async () => {
+  test('leads with the figure of awb score, with the official figure below it', async () => {
     const failed = { failed: 1, total: 0, failure: { class: 'refused', reason: 'no' } } as const;
     const { page } = await open(documentOf([rowOf(0), rowOf(1), rowOf(2, failed)]));
     const first = page.locator('dl.key > div').first();
@@ -40,7 +40,7 @@ describe.skipIf(noBrowser)('the page of a run', () => {
     expect(await textOf(documentOf([rowOf(0), rowOf(1)]))).not.toContain('official:');
   });
 
-  test('shows all of a run without complaint, asks for nothing, and is accessible on a phone and in the dark, too', async () => {
+  test('shows a run without errors or requests, and is accessible, also on a phone and in dark mode', async () => {
     const made = documentOf(realisticRows(), COSTS, { trust: 'uncalibrated' });
     const run = { ...made, page: { ...made.page, warnings: ['INCOMPLETE: some.'] } };
     for (const look of [{}, { width: 390 }, { dark: true }]) {
@@ -76,7 +76,7 @@ describe.skipIf(noBrowser)('the page of a run', () => {
     expect(tables?.[0]?.groups[0]?.[0]?.[2]).toMatchObject({ under: [text] });
   });
 
-  test('leads from domains, failures and flags to the samples that they are of, and to what went wrong', async () => {
+  test('links domains, failures and flags to their samples, and to what went wrong', async () => {
     const { page } = await open(documentOf([...realisticRows(), rowOf(0, { flags: [HOSTILE] })]));
     const to = (name: string) => page.getByRole('link', { name, exact: true }).first().getAttribute('href');
     expect(await to('MCP')).toBe('#/run/r1/samples?domain=mcp');
@@ -88,7 +88,7 @@ describe.skipIf(noBrowser)('the page of a run', () => {
     expect(links).toContain(`#/run/r1/samples?${new URLSearchParams({ flag: HOSTILE })}`);
   });
 
-  test('counts ratings and tokens, and holds the manifest', async () => {
+  test('counts ratings and tokens, and contains the manifest', async () => {
     const manifest = { kind: 'judge' } as ReadRun['manifest'];
     const run = documentOf([rowOf(0), rowOf(1)], COSTS, { manifest });
     const { page } = await open(run);
@@ -143,7 +143,7 @@ describe.skipIf(noBrowser)('the page of a run', () => {
     await expectAccessible(page);
   });
 
-  test('opens no element for a text of a model, a file or a user, and hides nothing of it', async () => {
+  test('shows texts of a model, a file or a user as text, and in full', async () => {
     const row = rowOf(0, { domain: HOSTILE, flags: [HOSTILE] });
     const failure = { class: `judge-${HOSTILE}` as 'judge-fatal', reason: HOSTILE };
     const manifest = { evil: HOSTILE } as unknown as ReadRun['manifest'];

@@ -24,7 +24,7 @@ describe.skipIf(noBrowser)('the samples of a run', () => {
   const names = ({ page }: Opened) => page.locator('.window li a > b').allInnerTexts();
   const title = ({ page }: Opened) => page.locator('.sample h2').first().innerText();
 
-  test('lists 10,000 rows of which it draws those in sight, the worst first', async () => {
+  test('lists 10,000 rows, worst first, and draws only the visible ones', async () => {
     const many = sampleDocuments(10_000, 1);
     await shown(
       RUN,
@@ -74,7 +74,7 @@ describe.skipIf(noBrowser)('the samples of a run', () => {
     });
   });
 
-  test('is gone through by keyboard, and not while a field has the focus', async () => {
+  test('is navigated by keyboard, except while a field has the focus', async () => {
     await shown(RUN, async (opened) => {
       const { page } = opened;
       await page.locator('.texts h3').first().waitFor();
@@ -101,7 +101,7 @@ describe.skipIf(noBrowser)('the samples of a run', () => {
     });
   });
 
-  test('shows a sample by its link: what is missing and what is invented, facts that are not met first', async () => {
+  test('shows a sample by its link: missing and invented parts, unmet facts first', async () => {
     await shown(`${RUN}?sample=key8%230`, async (opened) => {
       const { page } = opened;
       await page.locator('.difference').waitFor();
@@ -147,7 +147,7 @@ describe.skipIf(noBrowser)('the samples of a run', () => {
     });
   });
 
-  test('holds two runs against the truth, one or both', async () => {
+  test('compares one or both of two runs with the truth', async () => {
     await shown(`${COMPARED}?sample=key8%230`, async (opened) => {
       const { page } = opened;
       await page.locator('.difference').waitFor();

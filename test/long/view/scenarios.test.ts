@@ -1,4 +1,4 @@
-// The pages of a run on scenarios and of episodes: what they say of figures and samples, and what nothing in them can do.
+// The pages of a scenario run and of episodes: their figures and samples, and that hostile texts do nothing.
 
 import { describe, expect, test } from 'vitest';
 import { stepKey, twinKey } from '../../../src/core/scenario-row.js';
@@ -93,7 +93,7 @@ describe.skipIf(noBrowser)('the page of a run on scenarios', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('shows of a sample the instruction, the action, the verdicts, and both predictions side by side', async () => {
+  test("shows a sample's instruction, action, verdicts, and both predictions side by side", async () => {
     const { page } = await open(pageWith([sampleOf()]));
     await unfold(page, 0);
     expect(await folds(page).nth(1).textContent()).toMatch(/^MCP 17, turn 3\s*followedundisturbed 50 %$/);
@@ -110,7 +110,7 @@ describe.skipIf(noBrowser)('the page of a run on scenarios', () => {
     await expectAccessible(page);
   });
 
-  test('puts what was not followed, or leaked, before what was, and says how many it has no room for', async () => {
+  test('puts samples that were not followed or leaked first, and says how many do not fit', async () => {
     const wrong = sampleOf({ id: 'wrong', measures: { followed: 0, leaked: 100, twin_false_positives: 100 } });
     const { page } = await open(pageWith([sampleOf({ id: 'right' }), wrong], 'power-cut', 12));
     expect(await folds(page).nth(0).textContent()).toMatch(/2 rows, 1 not followed or leaked$/);

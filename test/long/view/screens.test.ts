@@ -1,4 +1,4 @@
-// Screens in a real Chromium: truth next to prediction is drawn for every domain that has screens, and what differs is marked by more than hue.
+// Screens in a real Chromium: truth next to prediction for every domain with screens, with differences marked by more than hue.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -90,7 +90,7 @@ describe.skipIf(noBrowser !== undefined)('screens', () => {
     }
   });
 
-  test('of phones have a box with a title for each element, and say in words what is on them', async () => {
+  test('of phones have a box with a title for each element, and describe their contents in words', async () => {
     const [truth = '', prediction = ''] = CHANGED.android ?? [];
     const { page } = await draw('android', truth, prediction);
     const labels = await page

@@ -1,4 +1,4 @@
-// What a client is told where the engine refuses or fails.
+// What a client sees if the engine refuses or fails.
 
 import { describe, expect, test } from 'vitest';
 import { contextOverflow, invalid } from '../../../src/serve/http/wire.js';

@@ -1,4 +1,4 @@
-// Who may ask.
+// Access control.
 
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';

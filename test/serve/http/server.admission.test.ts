@@ -1,4 +1,4 @@
-// How many requests are taken.
+// How many requests are admitted.
 
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
@@ -6,7 +6,7 @@ import { holdText } from '../../support/messages.js';
 import { ENDLESS, errorOf, HELLO, post, scripted, serve } from '../../support/scripted-server.js';
 
 describe('the queue', () => {
-  test('beyond slots and queue a request is turned away with a time to come back, and health counts the others', async () => {
+  test('beyond slots and queue, a request is refused with a time to retry, and health counts the others', async () => {
     const engine = scripted(ENDLESS, { slots: 2 });
     const server = await serve(engine, { queueLimit: 1 });
     const hangUp = new AbortController();
@@ -24,7 +24,7 @@ describe('the queue', () => {
     await Promise.all(held);
   });
 
-  test('how many places there are is told', async () => {
+  test('the number of places is reported', async () => {
     const engine = scripted(ENDLESS, { slots: 1 });
     const server = await serve(engine, { queueLimit: 1 });
     const hangUp = new AbortController();
@@ -37,7 +37,7 @@ describe('the queue', () => {
     await holdText('serve-one-slot', `${never.message}\n${full.message}\n`);
   });
 
-  test('more than slots and queue together are refused for good, more than are free now for the moment', async () => {
+  test('more than slots and queue together is refused for good, more than is free now only temporarily', async () => {
     const engine = scripted(ENDLESS, { slots: 2 });
     const server = await serve(engine, { queueLimit: 2 });
     const never = await post(server, { messages: HELLO, n: 5 });

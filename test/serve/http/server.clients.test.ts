@@ -19,7 +19,7 @@ import {
 } from '../../support/scripted-server.js';
 
 describe('while the model is loaded', () => {
-  test('while the model is loaded, health says so and requests are put off', async () => {
+  test('while the model loads, health says so and requests get a 503', async () => {
     let finish: (engine: Engine) => void = () => {};
     const server = await serve(
       new Promise<Engine>((resolve) => {
@@ -80,7 +80,7 @@ describe('clients that leave', () => {
     await Promise.all(held);
   });
 
-  test('a client that does not read what it asked for is let go', async () => {
+  test('a client that does not read its reply is dropped', async () => {
     const flood: Script = async function* ({ signal }) {
       while (!signal.aborted) {
         yield content('x'.repeat(2 ** 20));
@@ -103,7 +103,7 @@ describe('clients that leave', () => {
   });
 });
 
-test('each request is told of once it has ended, without what was asked', async () => {
+test('each request is reported once it has ended, without its contents', async () => {
   const records: RequestRecord[] = [];
   const server = await serve(scripted(REPLY), { onRequest: (record) => records.push(record) });
   await (await post(server, { messages: HELLO })).text();

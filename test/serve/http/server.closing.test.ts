@@ -1,4 +1,4 @@
-// The server from start to end: its port, what never becomes a request, and closing.
+// The server from start to end: its port, input that is not a request, and closing.
 
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -17,7 +17,7 @@ async function rawly(server: RunningServer, text: string): Promise<string> {
   return received;
 }
 
-test('a busy port is said so, with the way out', async () => {
+test('a busy port is reported, with a remedy', async () => {
   const first = await serve(scripted(REPLY));
   const port = Number(new URL(first.url).port);
   const second = serve(scripted(REPLY), { port });
@@ -42,7 +42,7 @@ test.each([
 });
 
 describe('closing', () => {
-  test('closing lets what is under way end, and takes nothing new', async () => {
+  test('closing lets requests in progress end, and accepts nothing new', async () => {
     let go = () => {};
     const engine = scripted(async function* () {
       yield content('a');
@@ -61,7 +61,7 @@ describe('closing', () => {
     await closed;
   });
 
-  test('closing what is closed already leaves no timer', async () => {
+  test('closing twice leaves no timer', async () => {
     const server = await serve(scripted(REPLY));
     await server.close(0);
     const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
@@ -92,7 +92,7 @@ describe('closing', () => {
   });
 
   test.each([false, true])(
-    'what does not end in time is told so; a second, shorter close wins (stream: %s)',
+    'what does not end in time is told; a second, shorter close wins (stream: %s)',
     async (stream) => {
       const engine = scripted(ENDLESS);
       const server = await serve(engine);
@@ -109,7 +109,7 @@ describe('closing', () => {
     },
   );
 
-  test('an engine that does not heed the abort does not keep the server open', async () => {
+  test('an engine that ignores the abort does not keep the server open', async () => {
     const engine = scripted(async function* () {
       yield content('a');
       await new Promise(() => {});

@@ -1,4 +1,4 @@
-// What is no request for any route, or none that can be read.
+// Requests for no route, or that cannot be read.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

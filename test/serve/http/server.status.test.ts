@@ -5,7 +5,7 @@ import type { RunningServer } from '../../../src/serve/http/server.js';
 import { clientOf, FACTS, HELLO, post, REPLY, scripted, serve } from '../../support/scripted-server.js';
 
 describe('models', () => {
-  test('the list holds what scores depend on', async () => {
+  test('the list reports what scores depend on', async () => {
     const client = clientOf(await serve(scripted(REPLY), { aliases: ['default'] }));
     const { data } = await client.models.list();
     expect(data).toMatchObject([
@@ -14,7 +14,7 @@ describe('models', () => {
     ]);
   });
 
-  test('a request without a model gets the one there is', async () => {
+  test('a request without a model gets the only one', async () => {
     const response = await post(await serve(scripted(REPLY)), { messages: HELLO });
     expect([response.status, ((await response.json()) as { model: string }).model]).toEqual([200, 'tiny']);
   });
@@ -30,7 +30,7 @@ describe('models', () => {
 });
 
 describe('metrics', () => {
-  test('metrics tell requests by path and status, tokens, slots and who waits', async () => {
+  test('metrics report requests by path and status, tokens, slots and the queue', async () => {
     const server = await serve(scripted(REPLY));
     await (await post(server, { messages: HELLO })).text();
     await (await post(server, { messages: HELLO, stream: true })).text();

@@ -1,4 +1,4 @@
-// Calls of functions, read out of what the model says.
+// Function calls, parsed from the model's text.
 
 import type OpenAI from 'openai';
 import { describe, expect, test } from 'vitest';
@@ -46,7 +46,7 @@ describe('tools', () => {
     expect(engine.calls[0]?.prompt).toEqual({ messages: HELLO, tools });
   });
 
-  test('text before, between and behind calls stays text; two calls are two', async () => {
+  test('text before, between and after calls stays text; two calls are two', async () => {
     const server = await serve(
       scripted(saying('Let me', ` look. <to${CALL.slice(0, 5)}`, `${CALL}\n`, CALL, '\nDone.')),
     );

@@ -46,7 +46,7 @@ describe('messages', () => {
     ['no role', [{ role: 'function', content: 'x' }], 'messages[0].role'],
     ["a tool's answer without text", [{ role: 'tool', tool_call_id: 'c' }], 'messages[0].content'],
     [
-      'arguments that are no JSON',
+      'arguments that are not JSON',
       [{ role: 'assistant', tool_calls: [called('{')] }],
       'messages[0].tool_calls[0].function.arguments',
     ],

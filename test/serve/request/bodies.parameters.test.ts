@@ -1,4 +1,4 @@
-// Parameters of a chat completion: read, taken for granted, or refused by name.
+// Parameters of a chat completion: served, ignored as harmless, or refused by name.
 
 import { describe, expect, test } from 'vitest';
 import { type Call, errorOf, HELLO, post, REPLY, scripted, serve } from '../../support/scripted-server.js';
@@ -19,7 +19,7 @@ describe('parameters', () => {
     templateArguments: {},
   };
 
-  test('a silent request is sampled as the model card says, under a new seed each time, which the reply names', async () => {
+  test('a request without parameters is sampled as the model card says, with a new seed each time, which the reply names', async () => {
     const engine = scripted(REPLY);
     const server = await serve(engine);
     const seeds: unknown[] = [];
@@ -166,7 +166,7 @@ describe('parameters', () => {
     expect((await errorOf(response)).message).toContain("did you mean 'temperature'?");
   });
 
-  test('what asks for what happens anyway is taken', async () => {
+  test('a parameter that asks for what happens anyway is accepted', async () => {
     const server = await serve(scripted(REPLY));
     const response = await post(server, {
       model: 'tiny',

@@ -8,7 +8,7 @@ const holding = (schema: unknown) => ({
   response_format: { type: 'json_schema', json_schema: { name: 'x', schema } },
 });
 
-test('one that is too large is refused, before a grammar is made of it', async () => {
+test('one that is too large is refused before a grammar is made', async () => {
   const engine = scripted(REPLY);
   const server = await serve(engine);
   const large = { enum: Array.from({ length: 50_000 }, (_, index) => index) };

@@ -1,4 +1,4 @@
-// Who may act, over plain requests and at the WebSocket's upgrade.
+// Access control, for plain requests and the WebSocket's upgrade.
 
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
@@ -76,14 +76,14 @@ describe('with a key', () => {
     }
   });
 
-  test('a page of another origin is refused all the same', async () => {
+  test('a page of another origin is still refused', async () => {
     const environment = await startTestEnvironment(scriptedSimulator(), { apiKey: 'sesame' });
     const headers = { authorization: 'Bearer sesame', origin: 'https://evil.example' };
     expect(await refusedUpgrade(environment, { headers })).toBe(403);
   });
 });
 
-test('WebSockets are at /ws alone', async () => {
+test('WebSockets are only at /ws', async () => {
   const environment = await startTestEnvironment(scriptedSimulator());
   expect(await refusedUpgrade(environment, {}, '/')).toBe(404);
 });

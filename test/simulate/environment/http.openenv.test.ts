@@ -1,4 +1,4 @@
-// The environment as OpenEnv's own Python package sees it: its clients, its models of messages, its validator of running servers.
+// The environment seen by OpenEnv's own Python package: its clients, its message models, its validator of running servers.
 
 import { execFile, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ async function seenFromPython(...args: readonly string[]): Promise<any> {
 }
 
 describe.skipIf(!hasOpenEnv)(`openenv-core (${hasOpenEnv ? PYTHON : WITHOUT})`, () => {
-  test('acts in an episode over a WebSocket, and reads what is wrong', async () => {
+  test('acts in an episode over a WebSocket, and reads errors', async () => {
     const { url } = await startTestEnvironment(scriptedSimulator(), { steps: 2 });
     const { socket, sideBySide } = await seenFromPython(url);
     expect(socket.reset).toEqual({

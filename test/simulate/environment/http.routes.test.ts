@@ -1,4 +1,4 @@
-// Plain HTTP: OpenEnv's paths, and a session for each episode_id.
+// Plain HTTP: OpenEnv's paths, and a session per episode_id.
 
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
@@ -29,7 +29,7 @@ describe('an episode over HTTP', () => {
     });
   });
 
-  test('an action after the end is refused, and the end stands', async () => {
+  test('an action after the end is refused, and the episode stays over', async () => {
     const simulator = scriptedSimulator();
     const environment = await startTestEnvironment(simulator, { steps: 1 });
     await post(environment, '/reset', {});
@@ -50,7 +50,7 @@ describe('an episode over HTTP', () => {
     expect(again.body).toMatchObject({ done: false, observation: { turn: 0 } });
   });
 
-  test('is over where the context is full, whether that shows before the action or behind it', async () => {
+  test('is over if the context is full, before or after the action', async () => {
     const behind = await startTestEnvironment(scriptedSimulator(undefined, { turnsUntilFull: 1 }));
     await post(behind, '/reset', {});
     const last = await json(post(behind, '/step', { action: { action: 'ls' } }));
@@ -67,14 +67,14 @@ describe('an episode over HTTP', () => {
     });
   });
 
-  test('begun at a row shows of the turns before what was done and what came of it, and nothing else', async () => {
+  test('begun at a row shows only the actions and observations of the earlier turns', async () => {
     const environment = await startTestEnvironment(scriptedSimulator());
     const begun = await json(post(environment, '/reset', { row: 'abc' }));
     expect(begun.body.observation).toMatchObject({ text: '/root', turn: 0 });
     expect(begun.body.observation.history).toEqual([{ action: 'pwd', observation: '/root' }]);
   });
 
-  test('stands apart from those of other ids', async () => {
+  test('is separate from those of other ids', async () => {
     const environment = await startTestEnvironment(
       scriptedSimulator((action, { turns }) => `${action} after ${turns.map((turn) => turn.action).join()}`),
     );
@@ -89,7 +89,7 @@ describe('an episode over HTTP', () => {
     expect(state.body).toMatchObject({ episode_id: 'b', domain: 'web', step_count: 1 });
   });
 
-  test('takes actions as the JSON that they are', async () => {
+  test('accepts actions as JSON', async () => {
     const environment = await startTestEnvironment(scriptedSimulator());
     await post(environment, '/reset', {});
     const call = { name: 'read', arguments: { path: 'a' } };
@@ -144,7 +144,7 @@ describe('what cannot be served', () => {
 });
 
 describe('a step that fails', () => {
-  test('for a passing reason can be tried again, and the episode stands where it stood', async () => {
+  test('for a transient reason can be retried, and the episode is unchanged', async () => {
     let isDown = true;
     const environment = await startTestEnvironment(
       scriptedSimulator((action) =>
@@ -161,7 +161,7 @@ describe('a step that fails', () => {
     expect(again.body.observation).toMatchObject({ text: 'did ls', turn: 1 });
   });
 
-  test('for good says so, without asking to come back', async () => {
+  test('permanently says so, without asking to retry', async () => {
     const environment = await startTestEnvironment(
       scriptedSimulator(() => ({ status: 'failed', class: 'refused', reason: 'the model refused' })),
     );
@@ -179,7 +179,7 @@ describe('a step that fails', () => {
     expect((await json(fetch(`${environment.url}/state`))).body).toMatchObject({ step_count: 0, done: false });
   });
 
-  test('since its client left is broken off, and the episode can be gone on with', async () => {
+  test('because its client left is aborted, and the episode can continue', async () => {
     const simulator = scriptedSimulator((action, world) => (action === 'wait' ? SILENT(action, world) : 'here'));
     const environment = await startTestEnvironment(simulator);
     await post(environment, '/reset', {});
@@ -199,7 +199,7 @@ describe('a step that fails', () => {
     }
   });
 
-  test('for a spent budget says so, without asking to come back', async () => {
+  test('for a spent budget says so, without asking to retry', async () => {
     const environment = await startTestEnvironment(
       scriptedSimulator(() => ({ status: 'spent', reason: 'the run has spent its budget of $1 (--budget-usd)' })),
     );
@@ -209,7 +209,7 @@ describe('a step that fails', () => {
     expect(refused.body.detail).toContain('--budget-usd');
   });
 
-  test('by a fault of the simulator is told to the server’s owner alone', async () => {
+  test('by a fault of the simulator is only reported to the server’s owner', async () => {
     const environment = await startTestEnvironment(
       scriptedSimulator(() => {
         throw new Error('secret detail');
@@ -223,7 +223,7 @@ describe('a step that fails', () => {
   });
 });
 
-describe('what the server says of itself', () => {
+describe("the server's description of itself", () => {
   test('health, schemas and metadata have the members of OpenEnv', async () => {
     const environment = await startTestEnvironment(scriptedSimulator());
     expect((await json(fetch(`${environment.url}/health`))).body).toEqual({ status: 'healthy' });

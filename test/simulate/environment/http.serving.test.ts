@@ -65,7 +65,7 @@ async function urlIn(printed: { readonly stdout: string }): Promise<string> {
 }
 
 describe('over HTTP', () => {
-  test('it says where it is, serves until it is stopped, and ends as an interrupted command does', async () => {
+  test('it prints its address, serves until it is stopped, and ends like an interrupted command', async () => {
     const { ended, stop, printed } = serving({ listen: '127.0.0.1:0', mcp: true });
     const url = await urlIn(printed);
     expect(printed.stdout).toBe(`worlds of scripted at ${url} (OpenEnv; WebSockets at /ws); MCP at ${url}/mcp\n`);
@@ -86,7 +86,7 @@ describe('over HTTP', () => {
     expect(printed.stderr).not.toContain('secret');
   });
 
-  test('that an episode could not be recorded is told to whoever runs the server, too', async () => {
+  test("an episode that could not be recorded is also reported to the server's operator", async () => {
     const record = join(await temporaryFolder(), 'episodes');
     const { ended, stop, printed } = serving({ listen: '127.0.0.1:0', record });
     const url = await urlIn(printed);
@@ -111,7 +111,7 @@ describe('over HTTP', () => {
     await expect(serving({ listen }).ended).rejects.toMatchObject(error);
   });
 
-  test('a port that is taken is a message with the way out', async () => {
+  test('a busy port is a message with a remedy', async () => {
     const first = serving({ listen: '127.0.0.1:0' });
     const { port } = new URL(await urlIn(first.printed));
     await expect(serving({ listen: `127.0.0.1:${port}` }).ended).rejects.toMatchObject({
@@ -124,7 +124,7 @@ describe('over HTTP', () => {
 });
 
 describe('over standard input and output', () => {
-  test('all that came is answered before the end, and nothing but the protocol is printed', async () => {
+  test('all input is answered before the end, and only the protocol is printed', async () => {
     const clientInfo = { name: 'test', version: '1' };
     const messages = [
       { id: 1, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo } },
@@ -147,6 +147,6 @@ describe('over standard input and output', () => {
   });
 });
 
-test('without a way to speak nothing is served', async () => {
+test('without a protocol nothing is served', async () => {
   await expect(serving({}).ended).rejects.toThrow(/--listen HOST:PORT, --mcp/);
 });

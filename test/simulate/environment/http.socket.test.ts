@@ -1,4 +1,4 @@
-// WebSockets: OpenEnv's messages, a session for each connection.
+// WebSockets: OpenEnv's messages, a session per connection.
 
 import { once } from 'node:events';
 import { describe, expect, test, vi } from 'vitest';
@@ -26,7 +26,7 @@ describe('a connection', () => {
     await vi.waitFor(() => expect(environment.sessions.opened.size).toBe(0), { timeout: 30_000 });
   });
 
-  test('says of a state before any reset that nothing has begun, and of a step that reset comes first', async () => {
+  test('before any reset, state says that nothing has begun, and step that reset comes first', async () => {
     const agent = await SocketAgent.connect(await startTestEnvironment(scriptedSimulator()));
     expect(await agent.say({ type: 'state' })).toEqual({ type: 'state', data: { episode_id: null, step_count: 0 } });
     expect(await agent.act('ls')).toMatchObject({ type: 'error', data: { code: 'EPISODE_NOT_BEGUN' } });
@@ -58,7 +58,7 @@ describe('a connection', () => {
     expect(await agent.reset()).toMatchObject({ type: 'observation' });
   });
 
-  test('answers messages one after the other, in their order', async () => {
+  test('answers messages one after another, in order', async () => {
     const agent = await SocketAgent.connect(await startTestEnvironment(scriptedSimulator()));
     await agent.reset();
     for (const action of ['a', 'b', 'c']) {
@@ -68,7 +68,7 @@ describe('a connection', () => {
     expect(heard.map(({ data }) => data.observation.text)).toEqual(['did a', 'did b', 'did c']);
   });
 
-  test('is told when a failed step is worth another try', async () => {
+  test('is told when a failed step is worth a retry', async () => {
     const agent = await SocketAgent.connect(
       await startTestEnvironment(scriptedSimulator(() => ({ status: 'failed', class: 'rate-limit', reason: 'busy' }))),
     );
@@ -78,7 +78,7 @@ describe('a connection', () => {
     });
   });
 
-  test('that leaves breaks its step off, and its place is free', async () => {
+  test('that leaves aborts its step and frees its place', async () => {
     const simulator = scriptedSimulator(async (action, world) => {
       const said = await SILENT(action, world);
       simulator.life.emit('broken off');

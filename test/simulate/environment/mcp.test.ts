@@ -71,7 +71,7 @@ describe('streamable HTTP', () => {
     await client.close();
   });
 
-  test('calls made side by side are done one after the other', async () => {
+  test('parallel calls are executed one after another', async () => {
     const { url } = await startMcp(scriptedSimulator((action, { turns }) => `${action} after ${turns.length}`));
     const client = await connect(url);
     const both = await Promise.all([act(client, { action: 'a' }), act(client, { action: 'b' })]);
@@ -102,7 +102,7 @@ describe('streamable HTTP', () => {
     await client.close();
   });
 
-  test('asks for the key, and for a session that is there', async () => {
+  test('requires the key, and an existing session', async () => {
     const { url, environment } = await startMcp(scriptedSimulator(), undefined, 'sesame');
     await expect(connect(url)).rejects.toThrow(/API key/);
     const client = await connect(url, { authorization: 'Bearer sesame' });
@@ -172,7 +172,7 @@ describe('standard input and output', () => {
     expect(written).toBe(messages.map((message) => `${JSON.stringify(message)}\n`).join(''));
   });
 
-  test('a client that says nothing for long can still act', async () => {
+  test('a client that is silent for long can still act', async () => {
     const sdk = await importSdk();
     const simulator = scriptedSimulator((action, { signal }) =>
       signal.aborted ? { status: 'interrupted' } : `did ${action}`,
@@ -193,7 +193,7 @@ describe('standard input and output', () => {
     expect(String(streams.output.read())).toContain('"text":"did ls"');
   });
 
-  test('a stop ends it, whatever is under way', async () => {
+  test('a stop ends it, whatever is in progress', async () => {
     const sdk = await importSdk();
     const simulator = scriptedSimulator(SILENT);
     const sessions = new Sessions({ simulator, steps: 3, most: 1, idleMs: 60_000 });

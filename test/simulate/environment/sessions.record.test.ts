@@ -1,4 +1,4 @@
-// Episodes on the disk: whole after each step, never in the place of another.
+// Episodes on disk: complete after each step, never replacing another.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -18,7 +18,7 @@ async function recorded(directory: string): Promise<Record<string, unknown>> {
   return Object.fromEntries(names.map((name, index) => [name, texts[index]]));
 }
 
-test('each step is on the disk before it is answered, in a file of its episode', async () => {
+test("each step is on disk before it is answered, in its episode's file", async () => {
   const directory = join(await temporaryFolder(), 'episodes');
   const records = await openRecords(directory);
   const environment = await startTestEnvironment(scriptedSimulator(), { records });
@@ -36,7 +36,7 @@ test('each step is on the disk before it is answered, in a file of its episode',
   }
 });
 
-test('no file is written over: not that of an earlier episode, nor a stranger’s', async () => {
+test("no file is overwritten: neither an earlier episode's nor a stranger’s", async () => {
   const directory = await temporaryFolder();
   await writeFile(join(directory, 'terminal-default_test.jsonl'), 'mine');
   await writeFile(join(directory, 'terminal-default-2_test.jsonl'), 'another');
@@ -58,7 +58,7 @@ test('no file is written over: not that of an earlier episode, nor a stranger’
   expect(files['terminal-default-4_test.jsonl']).toContain('did two');
 });
 
-test('a step that cannot be recorded is not done, and can be tried again', async () => {
+test('a step that cannot be recorded is not done, and can be retried', async () => {
   const directory = join(await temporaryFolder(), 'episodes');
   const environment = await startTestEnvironment(scriptedSimulator(), { records: await openRecords(directory) });
   await post(environment, '/reset', {});
@@ -70,7 +70,7 @@ test('a step that cannot be recorded is not done, and can be tried again', async
   expect(again.body.observation).toMatchObject({ turn: 1 });
 });
 
-test('what a full disk cut off is no file, and the next try has its name', () => {
+test('a file truncated by a full disk is removed, and the next try can use its name', () => {
   const [sessions, worlds] = ['simulate/environment/sessions', 'infer/world'].map((name) =>
     JSON.stringify(join(ROOT, `dist/${name}.js`)),
   );
@@ -101,7 +101,7 @@ test('a folder that cannot be made is a message, before anything is served', asy
 });
 
 test.runIf(existsSync('/proc/self'))(
-  'a folder that nothing can make is told, where Node itself never ends',
+  'a folder that cannot be made is reported, although Node itself never returns',
   async () => {
     await expect(openRecords('/proc/none/episodes')).rejects.toMatchObject({ exitCode: EXIT.cannotCreate });
   },

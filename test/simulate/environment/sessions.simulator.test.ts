@@ -56,7 +56,7 @@ function history({ turns }: World) {
 }
 
 describe('a start', () => {
-  test('by domain has the task in front of the first action, under the bundled prompt', async () => {
+  test('by domain has the task before the first action, with the bundled prompt', async () => {
     const { simulator, server } = await start();
     const begun = await simulator.begin({ domain: 'terminal', task: 'count the files' });
     expect(begun.world.preface).toContain('count the files');
@@ -66,7 +66,7 @@ describe('a start', () => {
     expect(user.content).toMatch(/### Turn 1\n\*\*Task Instruction:\*\*\ncount the files\n\n\*\*Action:\*\*\n```json/);
   });
 
-  test('by row stands where the row stands, its earlier turns being true', async () => {
+  test('by row begins at the row, with its true earlier turns', async () => {
     const { simulator, server } = await start();
     const rows = await rowsOf(join(RECORDED, 'terminal_test.jsonl'));
     const { id, turn_idx: turn } = rows.find((row) => row.turn_idx > 1) ?? {};
@@ -77,7 +77,7 @@ describe('a start', () => {
     expect(server.requests[0]?.body.messages).toHaveLength(2 * begun.world.turns.length + 2);
   });
 
-  test('without a word begins where the flags say', async () => {
+  test('without arguments begins where the flags say', async () => {
     const { simulator } = await start(undefined, ['--domain', 'web', '--task', 'buy a kettle', '--state', 'a shop']);
     const begun = await simulator.begin({});
     expect([begun.world.domain, begun.world.preface]).toEqual([
@@ -89,13 +89,13 @@ describe('a start', () => {
     );
   });
 
-  test('with a prompt of its own asks under that prompt', async () => {
+  test('with its own prompt uses that prompt', async () => {
     const { simulator, server } = await start();
     await observed(await simulator.begin({ domain: 'terminal', prompt: 'You are a toaster.' }), 'toast');
     expect(server.requests[0]?.body.messages[0]).toEqual({ role: 'system', content: 'You are a toaster.' });
   });
 
-  test('with a scenario tells it to the world model in front of each action, and never to the agent', async () => {
+  test('with a scenario gives it to the world model before each action, and never to the agent', async () => {
     const { simulator, server } = await start();
     const begun = await simulator.begin({ domain: 'terminal', scenario: 'The disk is full.' });
     expect(begun.world.preface).not.toContain('disk');
@@ -147,7 +147,7 @@ describe('an agent elsewhere', () => {
 });
 
 describe('seeds', () => {
-  test('the same seed asks under the same seeds, each turn under its own; no seed sends none', async () => {
+  test('the same seed sends the same seeds, a different one per turn; no seed sends none', async () => {
     const { simulator, server } = await start();
     for (const seed of [7, 7, 8]) {
       const begun = await observed(await simulator.begin({ domain: 'os', seed }), 'a');
@@ -172,7 +172,7 @@ describe('seeds', () => {
   });
 });
 
-describe('what comes of an action', () => {
+describe('the outcome of an action', () => {
   test('a world that can be recorded: a row of the benchmark', async () => {
     const { simulator } = await start();
     const { world } = await observed(await simulator.begin({ domain: 'terminal' }), 'ls');
@@ -197,7 +197,7 @@ describe('what comes of an action', () => {
     expect(await act(begun, 'ls')).toMatchObject({ status: 'empty' });
   });
 
-  test('the end of the context is known behind the last step that fits, and before one that does not', async () => {
+  test('the end of the context is known after the last step that fits, and before one that does not', async () => {
     const long = { content: 'x'.repeat(4_000), usage: { prompt_tokens: 1_500, completion_tokens: 1_000 } };
     const { simulator } = await start([long], ['--context', '2000']);
     const begun = await simulator.begin({ domain: 'terminal', prompt: 'p' });
@@ -216,7 +216,7 @@ describe('what comes of an action', () => {
     expect(server.count).toBe(1);
   });
 
-  test('an action that is broken off has not happened', async () => {
+  test('an aborted action has not happened', async () => {
     const { simulator } = await start(['hang']);
     const begun = await simulator.begin({ domain: 'terminal' });
     const leaving = new AbortController();

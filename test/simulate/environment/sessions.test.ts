@@ -1,4 +1,4 @@
-// How many sessions there may be, and how they end.
+// The limit on sessions, and how they end.
 
 import { once } from 'node:events';
 import { describe, expect, test, vi } from 'vitest';
@@ -7,7 +7,7 @@ import { holdText } from '../../support/messages.js';
 import { SILENT, scriptedSimulator } from '../../support/scripted-simulator.js';
 
 describe('at the cap', () => {
-  test('a further session is refused with a clear error, over HTTP and WebSocket, and fits once another has gone', async () => {
+  test('another session is refused with a clear error, over HTTP and WebSocket, and accepted once one has ended', async () => {
     const environment = await startTestEnvironment(scriptedSimulator(), { sessions: 1 });
     const agent = await SocketAgent.connect(environment);
     await agent.reset();
@@ -23,7 +23,7 @@ describe('at the cap', () => {
     await vi.waitFor(async () => expect((await post(environment, '/reset', {})).status).toBe(200), { timeout: 30_000 });
   });
 
-  test('an episode over HTTP that is over gives its place up, one that is not keeps it', async () => {
+  test('a finished episode over HTTP frees its place, an unfinished one keeps it', async () => {
     const environment = await startTestEnvironment(scriptedSimulator(), { sessions: 2, steps: 1 });
     const act = (episode_id: string) => post(environment, '/step', { episode_id, action: { action: 'ls' } });
     await post(environment, '/reset', { episode_id: 'going' });
@@ -48,7 +48,7 @@ describe('idleness', () => {
     expect(late).toMatchObject({ status: 404, body: { detail: expect.stringContaining('idleness') } });
   });
 
-  test('is not what a long step is', async () => {
+  test('does not include a long step', async () => {
     const simulator = scriptedSimulator(async () => {
       await new Promise((resolve) => setTimeout(resolve, 2_000));
       return 'at last';
@@ -62,7 +62,7 @@ describe('idleness', () => {
 });
 
 describe('closing', () => {
-  test('lets the step under way end, takes nothing new, and says goodbye', async () => {
+  test('lets the step in progress end, accepts nothing new, and says goodbye', async () => {
     let go = () => {};
     const simulator = scriptedSimulator(async () => {
       await new Promise<void>((resolve) => {
@@ -86,7 +86,7 @@ describe('closing', () => {
     await closed;
   });
 
-  test('breaks off what does not end in time', async () => {
+  test('aborts what does not end in time', async () => {
     const simulator = scriptedSimulator(SILENT);
     const environment = await startTestEnvironment(simulator);
     await post(environment, '/reset', {});

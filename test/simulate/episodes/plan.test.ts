@@ -23,7 +23,7 @@ describe('a reply', () => {
   });
 });
 
-test('an agent is told of the tools that the world describes, and of nothing else that the world is told', () => {
+test("an agent sees the tools that the world describes, and nothing else of the world's prompt", () => {
   const tool = '{"name": "look", "parameters": {"type": "object"}}';
   const world = freshWorld({ domain: 'mcp', systemPrompt: `The answer is 42.\n${tool}`, task: 'Find it.' });
   const briefing = agentBriefing('You act.', world);

@@ -5,7 +5,7 @@ import { scenarioOf } from '../../support/scenarios.js';
 import { RECORDED } from '../../support/subjects.js';
 
 describe('the next step', () => {
-  test('asks as a later row of the trajectory would, were the prediction the truth', () => {
+  test('asks as a later row of the trajectory would if the prediction were the truth', () => {
     let compared = 0;
     for (const [index, sample] of RECORDED.entries()) {
       const later = RECORDED[index + 1];
@@ -24,7 +24,7 @@ describe('the next step', () => {
     expect(compared).toBeGreaterThan(40);
   });
 
-  test('repeats the state of a screen with the prediction, where a later turn repeats it', () => {
+  test("repeats the screen's state with the prediction, if later turns repeat it", () => {
     const prompt = (turn: number) =>
       `### Turn ${turn}\n**Current State:**\nold\n\n**Action:**\n\`\`\`text\nclick('1')\n\`\`\``;
     const tail = '\n\nPlease analyze the input above and predict.';
@@ -46,7 +46,7 @@ describe('the next step', () => {
   });
 });
 
-test('a start of its own asks for the first action, with task and state in front', () => {
+test('a start of its own asks for the first action, after task and state', () => {
   const start = { domain: 'mcp', systemPrompt: 'You are tools.', task: 'Ask.', state: 'idle' };
   const [system, user] = startMessages(start, '{"name": "ask", "arguments": {}}');
   expect(system).toEqual({ role: 'system', content: 'You are tools.' });
@@ -60,7 +60,7 @@ const BEFORE = scenarioOf({ framing: '**Told:**\n{instruction}\n', instruction: 
 const SYSTEM = scenarioOf({ put: 'system', framing: '# Told\n{instruction}', instruction: 'It is full.' });
 
 describe('an instruction', () => {
-  test('stands in front of the action, and nothing else changes', () => {
+  test('goes before the action, and nothing else changes', () => {
     for (const sample of RECORDED) {
       const messages = buildMessages(sample, 'history', sample.systemPrompt);
       const put = putScenario(BEFORE, messages);
@@ -71,7 +71,7 @@ describe('an instruction', () => {
     }
   });
 
-  test('stands behind the system prompt, and nothing else changes', () => {
+  test('goes after the system prompt, and nothing else changes', () => {
     for (const sample of RECORDED) {
       const messages = buildMessages(sample, 'history', sample.systemPrompt);
       const [system, ...others] = putScenario(SYSTEM, messages);
@@ -80,20 +80,20 @@ describe('an instruction', () => {
     }
   });
 
-  test('is a system prompt of its own where there is none', () => {
+  test('becomes the system prompt if there is none', () => {
     expect(putScenario(SYSTEM, [{ role: 'user', content: 'p' }])).toEqual([
       { role: 'system', content: '# Told\nIt is full.' },
       { role: 'user', content: 'p' },
     ]);
   });
 
-  test('stands in front of the real action where a state shows another', () => {
+  test('goes before the real action if a state shows another', () => {
     const content = '### Turn 3\n**Current State:**\n**Action:**\nnone\n\n**Action:**\n```\nclick(1)\n```';
     const [message] = putScenario(BEFORE, [{ role: 'user', content }]);
     expect(message?.content).toBe(content.replace('**Action:**\n```', '**Told:**\nIt is {full}.\n\n**Action:**\n```'));
   });
 
-  test('stands under the turn where a prompt has no heading for its action', () => {
+  test("goes below the turn's line if a prompt has no heading for its action", () => {
     const [message] = putScenario(BEFORE, [{ role: 'user', content: '### Turn 2\nclick(1)' }]);
     expect(message?.content).toBe('### Turn 2\n**Told:**\nIt is {full}.\n\nclick(1)');
   });

@@ -1,4 +1,4 @@
-// Which rows scenarios take: seeded, spread over trajectories, within the calls, and twins once a row.
+// Which rows scenarios take: seeded, spread over trajectories, within the call limit, with one twin per row.
 
 import { join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
@@ -74,7 +74,7 @@ describe('a plan', () => {
     expect(ids(jobs).filter((id) => !larger.has(id))).toEqual([]);
   });
 
-  it('gives a scenario as many rows of each domain as it may take, every one of another trajectory', async () => {
+  it('gives a scenario its maximum of rows of each domain, each from a different trajectory', async () => {
     const { jobs } = await planned([A, B]);
     for (const one of [A, B]) {
       const own = samplesOf(jobs, one);
@@ -83,21 +83,21 @@ describe('a plan', () => {
     }
   });
 
-  it('takes the same rows for all scenarios that are fit for them, so that one twin serves all', async () => {
+  it('takes the same rows for all scenarios that fit, so that one twin serves all', async () => {
     const { jobs } = await planned([A, B]);
     expect(rowsOf(samplesOf(jobs, A)).sort()).toEqual(rowsOf(samplesOf(jobs, B)).sort());
     expect(jobs.filter(({ chain }) => chain.scenario === undefined)).toHaveLength(10);
     expect(jobs).toHaveLength(30);
   });
 
-  it('takes no row that a scenario is not fit for, looks at each row once, and at no more than it needs', async () => {
+  it('takes only rows that fit a scenario, reads each row once, and no more than needed', async () => {
     const { jobs, looked } = await planned([A, B], {}, (one, row) => one === A || row % 2 === 0);
     expect(rowsOf(samplesOf(jobs, B)).every((row) => Number(row) % 2 === 0)).toBe(true);
     expect(new Set(looked).size).toBe(looked.length);
     expect((await planned([A])).looked).toHaveLength(10);
   });
 
-  it('never takes more calls than it may, and every scenario gives up as many rows', async () => {
+  it('never exceeds its calls, and all scenarios lose equally many rows', async () => {
     for (const maxCalls of [13, 20, 27]) {
       const { jobs, unused } = await planned([A, B, REACH], { maxCalls });
       expect(jobs.length).toBeLessThanOrEqual(maxCalls);
@@ -108,23 +108,23 @@ describe('a plan', () => {
     }
   });
 
-  it('gives every scenario a row before a start of the suite takes calls, and that before any takes a second row', async () => {
+  it("gives every scenario a row before the suite's own starts take calls, and those before any second row", async () => {
     const few = await planned([OWN, A], { maxCalls: 4 });
     expect([samplesOf(few.jobs, A).length, samplesOf(few.jobs, OWN).length]).toEqual([2, 0]);
     const more = await planned([OWN, A], { maxCalls: 10 });
     expect([samplesOf(more.jobs, A).length, samplesOf(more.jobs, OWN).length]).toEqual([2, 1]);
   });
 
-  it('is refused where the calls are too few for anything', async () => {
+  it('is refused if the calls are too few for anything', async () => {
     await expect(planned([A], { maxCalls: 1 })).rejects.toThrow('--max-calls 1 is too few; a scenario needs two calls');
   });
 
-  it('names the scenarios that no row is fit for', async () => {
+  it('names the scenarios without a fitting row', async () => {
     const { unused } = await planned([A, B, OWN], {}, (one) => one === A);
     expect(unused.map(({ name }) => name)).toEqual(['b']);
   });
 
-  it('asks of a trajectory the rows as they stand and those with the same beginning together, and changed system prompts behind', async () => {
+  it('asks unchanged rows of a trajectory and those with the same beginning together, and changed system prompts after them', async () => {
     const { jobs } = await planned([B, A], { rowsEach: 20 });
     const [first] = jobs;
     const own = jobs.filter(({ group }) => group === first?.group);
@@ -133,7 +133,7 @@ describe('a plan', () => {
     expect(turns.size).toBe(2);
   });
 
-  it('asks a chain strictly in its order, beside a twin of its own, and counts it as one sample', async () => {
+  it('asks a chain strictly in order, with its own twin, and counts it as one sample', async () => {
     const { jobs } = await planned([REACH, OWN], { rowsEach: 1 });
     const chains = [...new Set(jobs.map(({ chain }) => chain))];
     expect(chains).toHaveLength(6);
@@ -159,7 +159,7 @@ function search() {
   return { fitting: fittingIn({ readSample }, scenarios, stop.signal), stop };
 }
 
-describe('the search for rows that scenarios are fit for', () => {
+describe('the search for rows that fit scenarios', () => {
   test('finds for a row the scenarios of its domain', async () => {
     const { fitting } = search();
     expect(Array.from(await fitting(row), ({ name }) => name)).toEqual(['here']);

@@ -35,17 +35,17 @@ describe('a scenario applies', () => {
     expect(applies(conditions)).toBe(expected);
   });
 
-  test('in its domains alone', () => {
+  test('only in its domains', () => {
     expect(scenarioAt(scenarioOf({ domains: ['web', 'os'] }), ROW)).toBeUndefined();
   });
 
-  test('at no row where it brings a start of its own', () => {
+  test('at no row if it has its own start', () => {
     const start = { domain: 'terminal', systemPrompt: '' };
     expect(scenarioAt(scenarioOf({ at: { start } }), ROW)).toBeUndefined();
   });
 });
 
-test('what the conditions caught stands in instruction, actions and verifiers, and in patterns for itself', () => {
+test('captures fill instruction, actions and verifiers, and match literally in patterns', () => {
   const scenario = scenarioOf({
     at: { applies: { action: { source: 'cp (?<from>\\S+) (?<to>[^\\\\]+)' } } },
     instruction: 'Copying {from} to `{to}` fails; {other} stays.',

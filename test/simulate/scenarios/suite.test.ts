@@ -72,7 +72,7 @@ describe('a suite', () => {
     expect(scenarios[0]?.never.phrases).toContain('as requested');
   });
 
-  test('reads every kind of verifier, and what must never be said', async () => {
+  test('reads every kind of verifier, and what must never appear', async () => {
     const text = changed(
       '      - contains: No space left',
       `      - contains: [a, b]
@@ -105,7 +105,7 @@ describe('a suite', () => {
     expect(scenarios[0]?.never.phrases.slice(-2)).toEqual(['at your service', 'by order']);
   });
 
-  test('asks for a state within three steps by actions of its own', async () => {
+  test('asks for a state within three steps with its own actions', async () => {
     const { scenarios } = await load({ 'a.yaml': `${SCENARIO}    then: ['ls {path}', wait]\n` });
     expect(scenarios[0]).toMatchObject({
       holds: 'any',
@@ -128,7 +128,7 @@ describe('a suite', () => {
     expect((await load({ 'a.yaml': text }, 'suite', ['robot'])).scenarios[0]?.domains).toEqual(['robot']);
   });
 
-  test('keeps its fingerprint under other comments and layout, and loses it with any other word', async () => {
+  test('keeps its fingerprint with other comments and layout, and changes it with any other word', async () => {
     const { fingerprint } = await load({ 'a.yaml': SCENARIO });
     const same = await load({ 'b.yaml': `# A comment.\n${changed('[terminal]', '\n  - terminal')}` });
     expect(same.fingerprint).toBe(fingerprint);
@@ -145,7 +145,7 @@ describe('a fault is named by file and line, with its remedy', () => {
       '8: unknown verifier "contain"; did you mean "contains"?',
     ],
     [
-      'a verifier that is like none',
+      'an unknown verifier',
       changed('contains:', 'colour:'),
       '8: unknown verifier "colour"; known are contains, lacks, matches, json_path, exit_status, unchanged_elsewhere, never',
     ],
@@ -178,7 +178,7 @@ describe('a fault is named by file and line, with its remedy', () => {
       '6: nothing fills the slot {path} in "instruction"; name a group (?<path>...) in "applies"',
     ],
     [
-      'no verifier by which one sees anything',
+      'no verifier that shows anything',
       changed('contains: No space left', 'never: x'),
       '7: "verify" needs a verifier that shows that the instruction was followed: one of contains',
     ],
@@ -194,9 +194,9 @@ describe('a fault is named by file and line, with its remedy', () => {
     ],
     ['a name with blanks', changed('full-disk', 'Full disk'), '3: "name" must be small letters'],
     [
-      'a number where a text belongs',
+      'a number instead of a text',
       changed('No space left', '28'),
-      '8: "contains" must be a text that is not empty, in quotes where it reads as a number',
+      '8: "contains" must be a text that is not empty, in quotes if it reads as a number',
     ],
     ['a list of verifiers that is none', changed('      - contains', '      contains'), '7: "verify" must be a list'],
     [
@@ -221,7 +221,7 @@ describe('a fault is named by file and line, with its remedy', () => {
       '8: "json_path" needs one of "equals", "matches" and "exists"',
     ],
     [
-      'a status that is none',
+      'an invalid status',
       changed('contains: No space left', 'exit_status: 256'),
       '8: "exit_status" must be a whole number',
     ],
@@ -248,13 +248,13 @@ describe('a fault is named by file and line, with its remedy', () => {
     ]);
   });
 
-  test('a name that stands twice, in another file too', async () => {
+  test('a name that occurs twice, also in another file', async () => {
     await expect(load({ 'a.yaml': SCENARIO, 'b.yaml': `\n${SCENARIO}` })).rejects.toThrow(
       'suite/b.yaml:4: the name "full-disk" is already used at suite/a.yaml:3; choose another',
     );
   });
 
-  test('what is no YAML', async () => {
+  test('invalid YAML', async () => {
     const circular = changed('contains: No space left', 'json_path: { path: $.a, equals: &a [*a] }');
     await expect(load({ 'a.yaml': circular })).rejects.toThrow(/not YAML: an alias refers to a node that contains it/);
     await expect(load({ 'a.yaml': 'scenarios: [' })).rejects.toThrow(/suite\/a\.yaml:1: not YAML/);

@@ -23,7 +23,7 @@ test.each(['run', 'run_test', 'run.jsonl', 'run_test.jsonl'])(
   },
 );
 
-test('a file that is there keeps its bytes, unless it is to be replaced', async () => {
+test('an existing file keeps its bytes, unless it may be replaced', async () => {
   const path = join(cwd, 'run_test.jsonl');
   await writeFile(path, 'precious');
   const refused = saveTrajectory(world, 'run', once, { cwd });
@@ -37,7 +37,7 @@ test('a file that is there keeps its bytes, unless it is to be replaced', async 
   expect(await readdir(cwd)).toEqual(['run_test.jsonl']);
 });
 
-test('folders on the way are made, and a file in the place of one is told as what it is', async () => {
+test('missing folders are made, and a file in place of a folder is reported', async () => {
   expect(await saveTrajectory(world, 'new/deep/run', once, { cwd })).toBe('new/deep/run_test.jsonl');
   await writeFile(join(cwd, 'file'), '');
   const refused = saveTrajectory(world, 'file/run', once, { cwd });
@@ -55,7 +55,7 @@ test('a folder is never replaced by a trajectory', async () => {
   expect(await readdir(cwd)).toEqual(['run_test.jsonl']);
 });
 
-test('what a full disk cut off is no file: neither data to infer, nor in the way of the next attempt', async () => {
+test('a file truncated by a full disk is removed: it is neither data to infer, nor in the way of the next attempt', async () => {
   const [commands, worlds] = ['simulate/terminal/commands', 'infer/world'].map((name) =>
     JSON.stringify(join(ROOT, `dist/${name}.js`)),
   );

@@ -1,4 +1,4 @@
-// Sessions as scripts have them: lines in, observations out, at a scripted world model on loopback.
+// Sessions of scripts: lines in, observations out, with a scripted world model on loopback.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -67,7 +67,7 @@ const documents = (stdout: string) =>
     .map((line) => parseObject(line));
 
 describe('a script', () => {
-  test('acts in the world that its earlier actions made, and prints the observations alone', async () => {
+  test('acts in the world that its earlier actions made, and prints only the observations', async () => {
     const { code, stdout, server } = await simulated('ls\npwd\n', machine(), { flags: ['--seed', '7'] });
     expect(code).toBe(0);
     expect(stdout).toBe('$ ls\nout 1\n$ pwd\nout 1\n');
@@ -77,7 +77,7 @@ describe('a script', () => {
     expect(JSON.stringify(messages)).not.toContain('hm</think>');
   });
 
-  test('that gives --json gets one document a turn and a command, with what the server counted', async () => {
+  test("with --json gets one document per turn and command, with the server's counts", async () => {
     const { stdout } = await simulated(
       'ls\n/undo\n',
       machine({ ls: { content: TAGGED('x'), usage: { prompt_tokens: 5, completion_tokens: 3 } } }),
@@ -103,7 +103,7 @@ describe('a script', () => {
     ['a server error', { status: 500, body: 'oops' }, 69, 'transient'],
     ['a bad key', { status: 401, body: { error: { message: 'bad' } } }, 77, 'key'],
   ] as const)(
-    'leaves out what stands behind %s, still carries out commands, and exits with what it was',
+    'skips actions after %s, still runs commands, and exits with its code',
     async (_what, answer, exit, words) => {
       const { code, stdout, stderr, server, folder } = await simulated(
         'ls\nrm\npwd\n/save kept\n',
@@ -119,7 +119,7 @@ describe('a script', () => {
     },
   );
 
-  test('goes on once the action that failed was asked anew', async () => {
+  test('continues once the failed action was asked again', async () => {
     const { code, stdout } = await simulated('rm\n/retry\npwd\n', machine({ rm: { content: '' } }));
     expect(stdout).toBe('$ rm\nout 2\n$ pwd\nout 1\n');
     expect(code).toBe(0);
@@ -131,7 +131,7 @@ describe('a script', () => {
     expect(stdout).toBe('ared b\n');
   });
 
-  test('is told of a reply that its budget cut off, and the turn stands', async () => {
+  test('is told of a reply truncated by its budget, and the turn is added', async () => {
     const { code, stdout, stderr } = await simulated(
       'ls\n',
       machine({ ls: { content: '<predicted_observation>half', finishReason: 'length' } }),
@@ -140,7 +140,7 @@ describe('a script', () => {
     expect(stderr).toContain('cut off');
   });
 
-  test('is told of a reply without the tag, all of which counts', async () => {
+  test('is told of a reply without the tag, which counts in full', async () => {
     const plain = () => machine({ ls: { content: '<think>hm</think>a.txt' } });
     const { code, stdout, stderr } = await simulated('ls\npwd\n', plain());
     expect([code, stdout]).toEqual([0, 'a.txt\n$ pwd\nout 1\n']);
@@ -161,8 +161,8 @@ describe('a script', () => {
   });
 });
 
-describe('what can be typed beside actions', () => {
-  test('a scenario stands in front of the actions behind it until it is ended', async () => {
+describe('what can be typed besides actions', () => {
+  test('a scenario precedes all later actions until it is ended', async () => {
     const { server } = await simulated('ls\n/scenario the disk is full\ncp a b\n/scenario off\nid\n', machine());
     const prompts = server.requests.map(({ body }) => String(body.messages.at(-1).content));
     expect(prompts.map((text) => text.includes('**Simulation Instruction:**\nthe disk is full'))).toEqual([
@@ -172,7 +172,7 @@ describe('what can be typed beside actions', () => {
     ]);
   });
 
-  test('undo, retry and reset go back: what is asked next knows nothing of what was undone', async () => {
+  test('undo, retry and reset go back: the next request does not contain what was undone', async () => {
     const { server, stdout } = await simulated('one\ntwo\n/retry\n/undo\nthree\n/reset\nfour\n', machine(), {
       flags: ['--seed', '7'],
     });
@@ -184,7 +184,7 @@ describe('what can be typed beside actions', () => {
     expect(stdout).toContain('$ two\nout 1\n$ two\nout 2\nback before turn 2\n');
   });
 
-  test('branches go on side by side from where they were forked', async () => {
+  test('branches continue separately from where they were forked', async () => {
     const { server, stdout } = await simulated(
       'one\n/fork b\ntwo\n/fork main\nthree\n/fork\n/fork b\nfour\n',
       machine(),
@@ -197,14 +197,14 @@ describe('what can be typed beside actions', () => {
     expect(stdout).toContain('* main  2 turns\n  b  2 turns\n');
   });
 
-  test('a path is an action, an unknown command is not, and one with a space in front is', async () => {
+  test('a path is an action, an unknown command is not, and one with a leading space is', async () => {
     const { server, stderr, code } = await simulated('/bin/ls\n/sho\n /show me\n', machine());
     expect(server.requests.map(typedIn)).toEqual(['/bin/ls', '/show me']);
     expect(stderr).toContain('there is no command /sho; /help lists them');
     expect(code).toBe(2);
   });
 
-  test('a command that cannot be carried out keeps no later one from it, and tells the exit code', async () => {
+  test('a failing command does not stop later ones, and sets the exit code', async () => {
     const { code, stdout, stderr } = await simulated(
       'ls\n/save /proc/none/x\n/undo\n/undo\n/fork b\n/show 9\n/save\n',
       machine(),
@@ -228,7 +228,7 @@ describe('what can be typed beside actions', () => {
 });
 
 describe('a saved trajectory', () => {
-  test('is never replaced unasked, and is with an exclamation mark', async () => {
+  test('is only replaced with an exclamation mark', async () => {
     const { folder, code, stderr } = await simulated('ls\n/save run\npwd\n/save run\n', machine());
     const path = join(folder, 'run_test.jsonl');
     const first = readFileSync(path, 'utf8');
@@ -292,7 +292,7 @@ describe('where a world starts', () => {
     expect(typedIn(server.requests[0] as SeenRequest)).toBe('whoami');
   });
 
-  test('a row that is not there is refused with the nearest one, before anything is asked', async () => {
+  test('a missing row is refused with the nearest one, before anything is asked', async () => {
     const { code, stderr, server } = await simulated('ls\n', machine(), { start: at(`${name}9`) });
     expect(code).toBe(66);
     expect(stderr).toContain(`did you mean "${name}"?`);
@@ -315,7 +315,7 @@ describe('where a world starts', () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining(words)]);
   });
 
-  test('task and state, the state from a file, stand in front of the first action alone', async () => {
+  test('task and state, the state from a file, precede only the first action', async () => {
     const folder = await temporaryFolder();
     await mkdir(join(folder, 'in'));
     await writeFile(join(folder, 'in/screen.txt'), 'root@x:~#\n');
@@ -335,7 +335,7 @@ describe('limits', () => {
       usage: { prompt_tokens: promptTokens[index] ?? 0, completion_tokens: 10 },
     });
 
-  test('a context that fills is said before it is full, and then nothing is asked', async () => {
+  test('a filling context is reported before it is full, and then nothing is asked', async () => {
     const models = [{ id: 'wm', max_model_len: 4_096 }];
     const { code, stderr, server } = await simulated('a\nb\nc\nd\n/save kept\n', counting(1_000, 3_400, 3_900), {
       models,
@@ -347,7 +347,7 @@ describe('limits', () => {
     expect(code).toBe(3);
   });
 
-  test('a context that no server tells is the one that was said', async () => {
+  test('a context that no server reports is the one given by flag', async () => {
     const { stderr, server } = await simulated('a\nb\n', counting(3_900), { flags: ['--context', '4096'] });
     expect(stderr).toContain('of 4,096 tokens');
     expect(server.count).toBe(1);

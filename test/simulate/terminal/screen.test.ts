@@ -35,7 +35,7 @@ const REPLIES = [
 ];
 
 describe('a reply that is coming', () => {
-  test.each(REPLIES)('shows in the end what is read of it, however it is cut: %j', (reply) => {
+  test.each(REPLIES)('finally shows what is read from it, however it is cut: %j', (reply) => {
     const random = randomOf(3);
     const expected = observationIn(reply) ?? '';
     for (const most of [1, 2, 7, 1000]) expect(streamed(reply, () => random.uniform() * most + 1)).toBe(expected);

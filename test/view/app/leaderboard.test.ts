@@ -17,7 +17,7 @@ describe.skipIf(noBrowser)('the leaderboard', () => {
     return found;
   }
 
-  test('shows each interval once, own runs above published ones, and figures of another counting under their own', async () => {
+  test('shows each interval once, own runs above published ones, and official figures below their own', async () => {
     const { page, requests, complaints } = await shown([run('a', 60, { withFailures: 45 }), run('b', 30)]);
     const text = await page.innerText('main');
     expect(text.match(/41\.00–49\.00/g)).toHaveLength(8);
@@ -36,7 +36,7 @@ describe.skipIf(noBrowser)('the leaderboard', () => {
     await expectAccessible(page);
   });
 
-  test('says of each block how far its judge can be trusted', async () => {
+  test('says for each block how far its judge can be trusted', async () => {
     const { page } = await shown([run('a', 60, { trust: 'uncalibrated' })]);
     expect(await page.innerText('.block .note')).toBe('judge: uncalibrated');
   });

@@ -64,7 +64,7 @@ describe.skipIf(noBrowser)('the list of runs', () => {
     await expectAccessible(page);
   });
 
-  test('is sorted, searched and chosen from, and a link shows the same', async () => {
+  test('can be sorted, searched and chosen from, and a link shows the same', async () => {
     const runs = [listed(3), listed(2, { judge: 'other', judgedAlike: 'b' }), listed(1)];
     const { page } = await openDocuments(indexOf(...runs), '/runs');
     const names = () => page.locator('.board tbody th a').allInnerTexts();
@@ -84,12 +84,12 @@ describe.skipIf(noBrowser)('the list of runs', () => {
     expect(await page.innerText('form')).toContain('not judged alike');
   });
 
-  test('says what to do where there is no run yet', async () => {
+  test('says what to do if there is no run yet', async () => {
     const { page } = await openDocuments(indexOf(), '/runs');
     expect(await page.innerText('main')).toContain('awb score RUN');
   });
 
-  test('follows a run that works meanwhile, and runs that come and go', async () => {
+  test('follows a run at work, and runs that come and go', async () => {
     const folder = await temporaryFolder();
     const data = await writeDataset(join(folder, 'data'), { 'mcp_test.jsonl': madeUpRows('mcp', 6) });
     let release = () => {};

@@ -1,4 +1,4 @@
-// Which predictions people are given: stratified, seeded, and of two runs in pairs that stand far apart; and the texts that the page has of them.
+// Which predictions people rate: stratified, seeded, and with two runs in pairs that are far apart; and their texts on the page.
 
 import { describe, expect, it } from 'vitest';
 import type { JudgedRow } from '../../../src/core/types.js';
@@ -19,7 +19,7 @@ const countBy = (values: readonly string[]) =>
   );
 
 describe('samples of a run', () => {
-  it('are as many of each domain as can be, and as widely over its trajectories', () => {
+  it('are spread as evenly as possible over domains, and over their trajectories', () => {
     const drawn = drawSamples(ROWS, { samples: 21, seed: 1 });
     expect(countBy(drawn.map(({ judgements: [{ domain }] }) => domain))).toEqual({ mcp: 9, os: 3, swe: 9 });
     const trajectories = (domain: string) =>
@@ -33,7 +33,7 @@ describe('samples of a run', () => {
     expect(countBy(first.map(({ judgements: [{ domain }] }) => domain))).toEqual({ mcp: 2, os: 2, swe: 2 });
   });
 
-  it('are the same for the same seed, others for another, and each once', () => {
+  it('are the same for the same seed, different for another, and without duplicates', () => {
     const keys = keysOf(drawSamples(ROWS, { samples: 20, seed: 1 }));
     expect(keysOf(drawSamples(ROWS, { samples: 20, seed: 1 }))).toEqual(keys);
     expect(keysOf(drawSamples(ROWS, { samples: 20, seed: 2 }))).not.toEqual(keys);
@@ -52,7 +52,7 @@ describe('samples of a run', () => {
     expect(spread('m')).toHaveLength(40);
   });
 
-  it('are none that the judge could not rate, and a prediction judged twice is one', () => {
+  it('include none that the judge could not rate, and a prediction judged twice counts once', () => {
     const failure = { class: 'judge-timeout', reason: 'no end' } as const;
     const failed = rowOf(0, { key: 'f', failed: 1, total: 0, ratings: {}, failure });
     const twice = [rowOf(1, { key: 'd' }), rowOf(1, { key: 'd', index: 1 })];
@@ -69,7 +69,7 @@ describe('samples of a run', () => {
 describe('samples of two runs', () => {
   const others = ROWS.slice(5).map((row) => ({ ...row, total: 1 }));
 
-  it('are both predictions of rows that both runs have, a whole round apart', () => {
+  it('are both predictions of rows that both runs have, a full round apart', () => {
     const drawn = drawBlind(ROWS, others, { samples: 20, seed: 3 });
     const keys = keysOf(drawn);
     expect(keys).toHaveLength(20);
@@ -89,7 +89,7 @@ describe('samples of two runs', () => {
     expect(ones).toBeLessThan(150);
   });
 
-  it('are none where no row is in both', () => {
+  it('are empty if no row is in both', () => {
     expect(drawBlind(ROWS.slice(0, 5), others, { samples: 10, seed: 1 })).toEqual([]);
   });
 });
@@ -113,7 +113,7 @@ describe('texts of samples', () => {
     return gatherSamples(drawn, [read], { stop: new AbortController().signal }, most);
   };
 
-  it('stand in the page once each', async () => {
+  it('are in the page once each', async () => {
     const { strings, samples } = (await gather()) ?? { strings: [], samples: [] };
     expect(new Set(strings).size).toBe(strings.length);
     for (const { key, truth, action, history, system, prediction } of samples) {
@@ -122,7 +122,7 @@ describe('texts of samples', () => {
     }
   });
 
-  it('are refused where a page has no room for them', async () => {
+  it('are refused if a page has no room for them', async () => {
     await expect(gather(24)).rejects.toThrow(/too much for one page; draw fewer --samples$/);
   });
 });
