@@ -45,7 +45,7 @@ const charges = {
   ...keyed(estimated.nullable(), 'usd', 'usd_cached'),
 };
 /** Which earlier runs a figure of a bill is measured on. */
-const measured = { runs: COUNT.optional(), manifests: texts.optional() };
+const measured = { runs: texts.optional(), models: texts.optional() };
 const share = object(keyed(number, 'budget', 'spent', 'covers')).nullable();
 const spread = object({ ...keyed(number, 'median', 'p90', 'max'), bins: z.array(COUNT) });
 const rowStats = object({
