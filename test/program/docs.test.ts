@@ -1,15 +1,19 @@
 // What the README and the pages of docs/ say is what the program does.
 
+import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { PACK } from '../../src/benchmark/rubric-pack.js';
 import { COMMANDS } from '../../src/cli.js';
 import { EXIT } from '../../src/core/errors.js';
 import { openSqlite } from '../../src/disk/sqlite.js';
 import { openPriceList } from '../../src/model/prices/prices.js';
 import { COMMON } from '../../src/settings/command.js';
-import { awb, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
+import { awb, RECORDED, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
 import { holdText } from '../support/messages.js';
 
 const PAGES = [
@@ -90,8 +94,9 @@ describe('the quickstart', () => {
 /** Command lines of the fenced blocks, continued lines joined and comments cut, and those of awb in running text. */
 function commandLines(path: string): string[][] {
   const text = page(path);
-  const fenced = [...text.matchAll(/^```(?:sh|bash)?\n([\s\S]*?)^```$/gm)]
+  const fenced = [...text.matchAll(/^ *```(?:sh|bash)?\n([\s\S]*?)^ *```$/gm)]
     .flatMap((m) => (m[1] as string).replaceAll('\\\n', ' ').split('\n'))
+    .map((line) => line.replace(/^ +|^.*(?:\|| &&) (?=awb )/g, ''))
     .filter((line) =>
       /^(?:awb|npm|npx|node|git|cd|hf|vllm|python|transformers|llama-server|source|curl|pip) /.test(line),
     );
@@ -222,6 +227,41 @@ describe('reference', () => {
     expect(shown.stdout).toContain('results/step-100');
     expect(shown.stdout).toContain('"mine"');
     expect(shown.stdout).not.toContain('my-world-model');
+  });
+
+  test.each(blocks('yaml').map((block) => [block.split('\n')[0], block]))(
+    'the YAML of %s fits its schema',
+    async (_, block) => {
+      const name = /^(?:scenarios|world):/m.test(block as string)
+        ? 'scenario-suite'
+        : /^models:/m.test(block as string)
+          ? 'prices'
+          : 'config';
+      const schema = JSON.parse(readFileSync(join(ROOT, 'schemas', `${name}.json`), 'utf8'));
+      expect(z.fromJSONSchema(schema).safeParse(parse(block as string)).error?.issues).toBeUndefined();
+    },
+  );
+
+  test('the rubric pack in docs/judge.md fits its schema', () => {
+    const pack = blocks('json').find((block) => block.includes('"template"')) as string;
+    expect(PACK.safeParse(JSON.parse(pack)).error?.issues).toBeUndefined();
+  });
+
+  const hasJq = spawnSync('jq', ['--version']).status === 0;
+  test.skipIf(!hasJq)('the recipes of jq work on the events of a run', async () => {
+    const cwd = await temporaryFolder();
+    const infer = ['infer', '--data-dir', RECORDED, '--baseline', 'persistence', '--events', 'events.jsonl'];
+    await awb([...infer, '--output-dir', 'out'], { cwd });
+    const lines = page('docs/events.md').match(/^(?:tail .* \| )?jq .*$/gm) ?? [];
+    expect(lines.length).toBeGreaterThan(3);
+    for (const line of lines) {
+      const { status, stdout, stderr } = spawnSync('sh', ['-c', line.replace('tail -f ', 'cat ')], {
+        cwd,
+        encoding: 'utf8',
+      });
+      expect({ line, status, stderr }).toEqual({ line, status: 0, stderr: '' });
+      if (!line.includes('"failed"')) expect(stdout).not.toBe('');
+    }
   });
 
   test('the price file is accepted, and names what it shows', async () => {
