@@ -1,23 +1,23 @@
-// Predictions of known quality, which tell what a judge is worth: what kinds there are, and how one was judged.
+// Predictions of known quality, which measure a judge: the kinds of variants, and how one was judged.
 
 import type { JudgedRow } from './types.js';
 
 /**
- * What kind of prediction a variant is. `truth`: the ground truth as it stands. `rewrite`: the truth in other words that mean the
- * same. `dose`: a share of what is determined is damaged. `order`: light and heavy damage of any content. `single`: one damage
- * without a dose. `baseline`: what `awb infer --baseline` answers. `canary`: a bad prediction with a trick on top of it.
+ * What kind of prediction a variant is. `truth`: the unchanged ground truth. `rewrite`: the truth in other words with the same meaning.
+ * `dose`: a share of the determined tokens is corrupted. `order`: light and heavy corruption of any content. `single`: one corruption
+ * without a dose. `baseline`: what `awb infer --baseline` answers. `canary`: a bad prediction with an attack on top.
  */
 export const FAMILIES = ['truth', 'rewrite', 'dose', 'order', 'single', 'baseline', 'canary'] as const;
 export type Family = (typeof FAMILIES)[number];
 
-/** What statistics and reports need to know of a variant. */
+/** What statistics and reports need to know about a variant. */
 export interface VariantFacts {
   /** Letters, digits and dashes. */
   readonly name: string;
   readonly family: Family;
   /** What was done, in a few words. */
   readonly help: string;
-  /** Of graded damage: the share of determined tokens that is damaged. */
+  /** For graded corruption: the share of determined tokens that is corrupted. */
   readonly dose?: number | undefined;
 }
 
@@ -26,21 +26,21 @@ export interface CalibratedRow extends JudgedRow {
   readonly variant: string;
 }
 
-/** How far a loss may go and still count as none, in points of 0-100. */
+/** The largest loss that still counts as none, in points of 0-100. */
 export const EQUIVALENT_POINTS = 3;
 
-/** The fewest trajectories of a domain from which on its own figures are worth reading. */
+/** The fewest trajectories for which a domain's own figures are worth reading. */
 export const LEAST_TRAJECTORIES = 8;
 
 /**
- * Whether a variant is a damage that a judge could see. `empty` is none: a prediction without a text is the lowest rating without a
- * judge being asked.
+ * Whether a variant is a corruption that a judge could see. `empty` is not: a prediction without text gets the lowest rating without
+ * asking a judge.
  */
 export function isDamage({ name, family }: VariantFacts): boolean {
   return ['dose', 'order', 'single', 'baseline'].includes(family) && name !== 'empty';
 }
 
-/** The adjusted p of the side that a step of the known order is told by: of an inverted order that of the inversion. */
+/** The adjusted p that decides a step of the known order: for an inverted step, that of the inversion. */
 export function decidingP(step: {
   readonly order: 'kept' | 'inverted' | 'undecided';
   readonly p_adjusted: number | null;

@@ -1,12 +1,12 @@
-// chrF: how many character n-grams two texts share; and the numbers that stand for texts where they are compared.
+// chrF: how many character n-grams two texts share; and the numbering of texts that makes comparing them cheap.
 
 const CHRF_ORDER = 6;
 const CHRF_BETA = 2;
 
 /**
- * chrF (Popović, WMT 2015) with sacreBLEU's defaults (nc:6, nw:0, space:no, eff:yes): precision and recall of character
- * n-grams are averaged over those n of 1 to 6 for which both texts have n-grams, and combined as F-beta with beta 2:
- * `(1 + 4) P R / (4 P + R)`. Both texts come without white space, and neither is empty.
+ * chrF (Popović, WMT 2015) with sacreBLEU's defaults (nc:6, nw:0, space:no, eff:yes): precision and recall of character n-grams are
+ * averaged over every n from 1 to 6 for which both texts have n-grams, then combined as F-beta with beta 2: `(1 + 4) P R / (4 P + R)`.
+ * Both texts must have no white space and must not be empty.
  */
 export function chrf(prediction: string, truth: string): number {
   const { p, t, alphabet } = encode(prediction, truth);
@@ -33,15 +33,15 @@ function fBeta(precision: number, recall: number): number {
   return denominator === 0 ? 0 : (100 * (1 + weight) * precision * recall) / denominator;
 }
 
-/** The n-grams one symbol longer, each as a number that stands for it in both texts; `following` is the symbol behind each. */
+/** The n-grams extended by one symbol, numbered alike in both texts; `following` is the symbol after each n-gram. */
 function lengthen(grams: Int32Array, following: Int32Array, alphabet: number, known: Map<number, number>): Int32Array {
-  // There is one symbol behind each n-gram that is lengthened, so `at` is within both.
+  // One symbol follows each n-gram, so `at` is within both arrays.
   return following.map((symbol, at) => intern(known, (grams[at] as number) * alphabet + symbol));
 }
 
-// Texts and lists as numbers: equal items get equal numbers, so that comparing them costs no string.
+// Texts and lists as numbers: equal items get equal numbers, so comparing them needs no strings.
 
-/** Both texts as code points, renumbered from 0 without gaps; `alphabet` is how many different ones there are. */
+/** Both texts as code points, renumbered from 0 without gaps; `alphabet` is the number of distinct ones. */
 export function encode(prediction: string, truth: string): { p: Int32Array; t: Int32Array; alphabet: number } {
   const known = new Map<string, number>();
   const p = numbered(prediction, known);
@@ -49,12 +49,12 @@ export function encode(prediction: string, truth: string): { p: Int32Array; t: I
   return { p, t, alphabet: known.size };
 }
 
-/** The items renumbered; `known` holds the numbers given so far. */
+/** The items renumbered; `known` contains the numbers given so far. */
 export function numbered(items: Iterable<string>, known: Map<string, number>): Int32Array {
   return Int32Array.from(items, (item) => intern(known, item));
 }
 
-/** The number that stands for `key`: its own if it has one, else the next. */
+/** The number of `key`: its existing one, or the next. */
 export function intern<K>(known: Map<K, number>, key: K): number {
   let id = known.get(key);
   if (id === undefined) {
@@ -64,7 +64,7 @@ export function intern<K>(known: Map<K, number>, key: K): number {
   return id;
 }
 
-/** How many items two lists share, each counted as often as both hold it; `distinct` is how many different numbers there are. */
+/** How many items two lists share, counting duplicates that both have; `distinct` is the number of distinct numbers. */
 export function commonCount(first: Int32Array, second: Int32Array, distinct: number): number {
   const left = new Int32Array(distinct);
   for (const gram of first) {
@@ -73,7 +73,7 @@ export function commonCount(first: Int32Array, second: Int32Array, distinct: num
   }
   let common = 0;
   for (const gram of second) {
-    // The same holds for the second list.
+    // As above.
     const count = left[gram] as number;
     if (count > 0) {
       left[gram] = count - 1;

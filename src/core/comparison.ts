@@ -1,8 +1,8 @@
-// How two runs differ: the words in which score compares them and report shows it.
+// How two runs differ: the terms in which score compares them and report shows it.
 
 import { DIMENSIONS } from './types.js';
 
-/** What of a row has points: the five dimensions and their mean. */
+/** What has points in a row: the five dimensions and their mean. */
 export const FIGURES = [...DIMENSIONS, 'total'] as const;
 export type Figure = (typeof FIGURES)[number];
 

@@ -1,4 +1,4 @@
-// What calls cost: counts that can be believed, prices, and their sums.
+// What calls cost: token counts, prices, and their sums.
 
 import { z } from 'zod';
 import { groupBy, keysOf } from './groups.js';
@@ -9,53 +9,53 @@ import { type CallCost, type CallLog, type Domain, TOKEN_KINDS, type Uncounted, 
 export const ASKED = ['world_model', 'judge'] as const;
 export type Asked = (typeof ASKED)[number];
 
-/** What a row took, over all of its records: one that failed and was asked again was paid for all the same. */
+/** What a row cost over all of its records: a failed attempt was paid for, too. */
 export interface Spent {
-  /** All of its calls; absent where it needed none. */
+  /** All of its calls; absent if it needed none. */
   readonly log?: Pick<CallLog, 'attempts' | 'usage' | 'ms'> | undefined;
-  /** US dollars: 0 where it needed no call, absent where nobody knows. */
+  /** US dollars: 0 if it needed no call, absent if unknown. */
   readonly usd?: number | undefined;
 }
 
-/** What rows took together. */
+/** What several rows cost together. */
 export interface Cost {
-  /** Rows of which the server counted tokens. */
+  /** Rows with token counts from the server. */
   readonly rows: number;
-  /** Rows whose cost is not known although somebody was asked: the server did not count them, or nobody knows the price. */
+  /** Rows that called a model but whose cost is unknown: the server did not count tokens, or there is no known price. */
   readonly unpriced: number;
   /** A kind of token that no server reported is absent. */
   readonly usage: Readonly<Usage>;
-  /** US dollars of the rows whose cost is known; absent where there is none, or where those cost nothing and others are not known. */
+  /** US dollars of the rows with a known cost; absent if there are none, or if their cost is 0 and other rows are unknown. */
   readonly usd?: number | undefined;
 }
 
-/** What asking one model took. */
+/** What calls to one model cost. */
 export interface Spending {
-  /** The price that the dollars were counted by, where one is known. */
+  /** The price used to compute the dollars, if known. */
   readonly price?: Price | undefined;
   readonly total: Cost;
-  /** Empty where only the total is known. */
+  /** Empty if only the total is known. */
   readonly domains: ReadonlyMap<Domain, Cost>;
 }
 
-/** What a run took; who is absent, of them nothing is known. */
+/** What a run cost; an absent party is unknown. */
 export type RunCosts = Readonly<Partial<Record<Asked, Spending>>>;
 
-/** The cost of asking nobody, as baselines and text measures do. */
+/** The cost when no model is called, as for baselines and text measures. */
 export const NO_CALL: Cost = { rows: 0, unpriced: 0, usage: {}, usd: 0 };
 
-/** US dollars of two records of a row. One of which nothing is known hides no other: a call that was cut off is seldom charged. */
+/** US dollars of two records of a row. An unknown cost does not hide the other one: a call that was cut off is seldom charged. */
 export function usdOfBoth(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined || other === undefined ? (one ?? other) : one + other;
 }
 
-/** What a row took, as far as sums need it. */
+/** The part of a row's cost that sums need. */
 type RowCost = Pick<Spent, 'usd'> & { readonly log?: CallCost | undefined };
 
-/** What a row's prediction and its judgement took, and how long, in milliseconds; absent as far as nobody knows. */
+/** What a row's prediction and judgement cost, and how long they took in milliseconds; absent if unknown. */
 export type RowSpent = Readonly<Record<'prediction' | 'judgement', RowCost & { readonly ms?: number | undefined }>>;
 
-/** What rows took by domain; one that has no record counts as unknown. */
+/** What rows cost by domain; a row without a record counts as unknown. */
 export function costsByDomain(rows: Iterable<readonly [Domain, RowCost | undefined]>): ReadonlyMap<Domain, Cost> {
   const costOfRow = ({ log, usd }: RowCost = {}): Cost => {
     const usage = log?.usage ?? {};
@@ -65,7 +65,7 @@ export function costsByDomain(rows: Iterable<readonly [Domain, RowCost | undefin
   return new Map(Array.from(domains, ([domain, own]) => [domain, sumOf(own.map(([, row]) => costOfRow(row)))]));
 }
 
-/** The sum of costs. "At least nothing" says nothing: rows that needed no call cost 0, whatever the price of the others. */
+/** The sum of costs. Rows that needed no call cost 0 whatever the price of the others, so "at least $0" is dropped: it says nothing. */
 export function sumOf(costs: Iterable<Cost>): Cost {
   const sum = { rows: 0, unpriced: 0, usage: {} };
   let dollars: number | undefined;
@@ -78,28 +78,28 @@ export function sumOf(costs: Iterable<Cost>): Cost {
   return dollars === undefined || (dollars === 0 && sum.unpriced > 0) ? sum : { ...sum, usd: dollars };
 }
 
-/** US dollars where all of them are known, and undefined elsewhere: part of a bill must not be taken for all of it. */
+/** US dollars if all are known, else undefined: part of a bill must not be read as the complete bill. */
 export function wholeCost({ usd, unpriced }: Cost): number | undefined {
   return unpriced === 0 ? usd : undefined;
 }
 
-// What calls cost: which counts can be believed, and their sums.
+// Which token counts can be believed, and their sums.
 
-/** No call has this many tokens, and up to here the sum over millions of rows is exact. */
+/** No call has this many tokens, and below this limit a sum over millions of rows is exact. */
 const MOST_TOKENS = 1e9;
 
-/** Whether what a server reports can be a number of tokens. */
+/** Whether a value that a server reports can be a number of tokens. */
 export function isTokenCount(value: unknown): value is number {
   return isInteger(value) && value >= 0 && value <= MOST_TOKENS;
 }
 
-/** Whether a value, as a journal may hold one, tells what was not counted. */
+/** Whether a value, as read from a journal, says what was not counted. */
 export function isUncounted(value: unknown): value is Uncounted {
   if (!isObject(value)) return false;
   return [value.sent, value.received].every((count) => isInteger(count) && count >= 0);
 }
 
-/** The counts in a usage as a journal may hold one; whatever else stands there is left out. */
+/** The counts in a usage object as read from a journal; other members are dropped. */
 export function countsIn(written: unknown): Usage {
   const counts: Usage = {};
   for (const kind of TOKEN_KINDS) {
@@ -114,12 +114,12 @@ function isCounted(usage: Readonly<Usage>): boolean {
   return Object.keys(usage).length > 0;
 }
 
-/** Of how many calls a log's counts are. */
+/** How many calls a log's counts cover. */
 export function callsCounted({ tries, usage }: Pick<CallLog, 'tries' | 'usage'>): number {
   return tries ?? (isCounted(usage) ? 1 : 0);
 }
 
-/** Of how many calls a journal's log says that its counts are; 1 where it says nothing, as those of one call do. */
+/** How many calls the counts of a journal's log cover; 1 if it does not say, as for a single call. */
 export function callsIn(tries: unknown): number {
   return isInteger(tries) && tries > 0 ? tries : 1;
 }
@@ -139,7 +139,10 @@ export function costOfBoth(one: CallCost, other: CallCost): { readonly usage: Us
   return { usage, uncounted: { sent: sumOf('sent'), received: sumOf('received') } };
 }
 
-/** A call's log with what those before it cost; the rest is the call's own. Characters that were sent belong to one call. */
+/**
+ * A call's log with the cost of the calls before it added; the rest is the call's own. `chars` is dropped because it describes one
+ * call.
+ */
 export function callsTogether(before: CallLog, { chars: _, ...log }: CallLog): CallLog {
   const tries = callsCounted(before) + callsCounted(log);
   return {
@@ -151,35 +154,35 @@ export function callsTogether(before: CallLog, { chars: _, ...log }: CallLog): C
   };
 }
 
-// What tokens cost: a price, and the cost of calls under it.
+// What tokens cost: a price, and the cost of calls at that price.
 
 const AMOUNT = z.number().min(0);
 const TIERS = z.object({ base: AMOUNT, tiers: z.array(z.object({ start: AMOUNT, price: AMOUNT })).readonly() });
 /**
- * US dollars for a million tokens. With tiers a call whose prompt has more than `start` tokens costs the tier's price for all of
- * its tokens; the highest such tier holds.
+ * US dollars per million tokens. With tiers, a call whose prompt has more than `start` tokens pays the tier's price for all of its
+ * tokens; the highest matching tier applies.
  */
 const RATE = z.union([AMOUNT, TIERS]);
 type Rate = z.infer<typeof RATE>;
 
-/** What asking a model costs. Plain JSON: a run's manifest keeps the price that the run was asked under. */
+/** What calling a model costs. Plain JSON: a run's manifest keeps the price that the run used. */
 export const PRICE = z.object({
-  /** The model as its price list names it, and the list with its date or file. */
+  /** The model's name in its price list, and the list with its date or file. */
   model: z.string(),
   source: z.string(),
   input: RATE,
-  /** For the part of the prompt that came out of the server's cache; charged as input where absent. */
+  /** For the part of the prompt read from the server's cache; charged as input if absent. */
   cached: RATE.optional(),
-  /** For the part of the prompt that went into the provider's cache; charged as input where absent. */
+  /** For the part of the prompt written to the provider's cache; charged as input if absent. */
   written: RATE.optional(),
-  /** Thinking included. */
+  /** Includes thinking. */
   output: RATE,
-  /** US dollars for each call. */
+  /** US dollars per call. */
   call: AMOUNT.optional(),
 });
 export type Price = Readonly<z.infer<typeof PRICE>>;
 
-/** Whether a value is a price, as a manifest may hold one. */
+/** Whether a value, as read from a manifest, is a price. */
 export function isPrice(value: unknown): value is Price {
   return PRICE.safeParse(value).success;
 }
@@ -187,9 +190,9 @@ export function isPrice(value: unknown): value is Price {
 const MILLION = 1e6;
 
 /**
- * US dollars for one call, or for several as if all were alike: a price may depend on the length of each prompt, and count calls.
- * Undefined where the server did not count both prompt and output, since half of a cost would read as the whole. Counts as OpenAI's wire
- * format has them: cached and written tokens are parts of the prompt, and reasoning tokens part of the completion.
+ * US dollars for one call, or for several as if all were alike: a price may depend on the length of each prompt, and may charge per
+ * call. Undefined unless the server counted both prompt and completion, since half a cost would read as all of it. Counts follow
+ * OpenAI's wire format: cached and written tokens are part of the prompt, reasoning tokens part of the completion.
  */
 export function costOf(usage: Readonly<Usage>, price: Price, calls = 1): number | undefined {
   const { promptTokens, cachedTokens = 0, writtenTokens = 0, completionTokens } = usage;
@@ -205,7 +208,7 @@ export function costOf(usage: Readonly<Usage>, price: Price, calls = 1): number 
   return tokens / MILLION + calls * (price.call ?? 0);
 }
 
-/** Whether it depends on how long a prompt is, so that of calls of unlike length a sum of tokens gives no exact cost. */
+/** Whether the price depends on the length of a prompt, so that a sum over calls of different lengths gives no exact cost. */
 export function hasTiers({ input, cached, written, output }: Price): boolean {
   return [input, cached, written, output].some((rate) => typeof rate === 'object');
 }

@@ -1,4 +1,4 @@
-// What differs between a ground truth and a prediction: line by line, and within changed lines word by word.
+// How a ground truth and a prediction differ: line by line, and word by word within changed lines.
 
 import { equalRuns } from './edits.js';
 import { common } from './groups.js';
@@ -7,19 +7,19 @@ import { common } from './groups.js';
 export type Ranges = readonly number[];
 
 /**
- * A step through both texts, in order: `n` lines that are equal; `-` n lines of the truth alone; `+` n lines of the prediction
- * alone; `~` one line of each, with what changed in either.
+ * A step through both texts, in order: `n` equal lines; `-` n lines only in the truth; `+` n lines only in the prediction; `~` one line
+ * of each, with the changed parts of both.
  */
 export type Step = number | readonly ['-' | '+', number] | readonly ['~', Ranges, Ranges];
 
-/** Among so many lines a similar one is looked for. */
+/** How many lines ahead to look for a similar one. */
 const LOOKED_AT = 50;
-/** Lines that share less of their words than this are not one line changed. */
+/** Lines that share a smaller part of their words than this are not treated as one changed line. */
 const LEAST_SHARED = 0.4;
-/** Words above which a line is not searched for words. */
+/** Lines with more words than this are not compared word by word. */
 const MOST_WORDS = 20_000;
 
-/** The steps that lead from the truth to the prediction, both split at line feeds. Time stays near linear for texts of any kind. */
+/** The steps that lead from the truth to the prediction, both split at line feeds. Time is near linear for any text. */
 export function difference(truth: string, prediction: string): Step[] {
   const a = truth.split('\n');
   const b = prediction.split('\n');
@@ -33,7 +33,7 @@ export function difference(truth: string, prediction: string): Step[] {
   return steps;
 }
 
-/** Steps through a block of lines of which none is equal in place: similar ones become changed lines. */
+/** Steps through a block of lines without equal ones in place: similar lines become changed lines. */
 function changedLines(a: readonly string[][], b: readonly string[][]): Step[] {
   const steps: Step[] = [];
   let [atA, atB] = [0, 0];
@@ -51,7 +51,7 @@ function changedLines(a: readonly string[][], b: readonly string[][]): Step[] {
   return steps;
 }
 
-/** Which lines of a are changed into which of b, in rising order: each into the next one that is similar, where there is one. */
+/** Which lines of a changed into which of b, in rising order: each pairs with the next similar line, if there is one. */
 function pairsOf(a: readonly string[][], b: readonly string[][]): (readonly [number, number])[] {
   let atB = 0;
   return a.flatMap((words, i) => {
@@ -62,7 +62,7 @@ function pairsOf(a: readonly string[][], b: readonly string[][]): (readonly [num
   });
 }
 
-/** A line in words, stretches of white space, and single other characters: joined, they are the line. */
+/** A line split into words, runs of white space, and single other characters; joined, they give the line. */
 function wordsOf(line: string): string[] {
   return line.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? [];
 }
@@ -71,16 +71,16 @@ function withoutBlanks(words: readonly string[]): string[] {
   return words.filter((word) => word.trim() !== '');
 }
 
-/** How much of two lines' words is shared: 0 to 1 (Dice). 0, too, where their numbers alone keep it below `LEAST_SHARED`. */
+/** The share of words that two lines have in common, from 0 to 1 (Dice); 0 if their lengths already keep it below `LEAST_SHARED`. */
 function sharedWords(a: readonly string[] = [], b: readonly string[] = []): number {
   const total = a.length + b.length;
-  // Lines of white space alone differ in nothing else.
+  // Lines of only white space do not differ otherwise.
   if (total === 0) return 1;
   if (2 * Math.min(a.length, b.length) < LEAST_SHARED * total) return 0;
   return (2 * common(a, b).length) / total;
 }
 
-/** What changed between the words of two lines: outside of the ranges both have the same text. */
+/** What changed between the words of two lines: outside the ranges, both have the same text. */
 function changedWords(a: readonly string[], b: readonly string[]): [number[], number[]] {
   const runs = a.length + b.length > MOST_WORDS ? [] : equalRuns(a, b);
   const ranges: [number[], number[]] = [[], []];

@@ -1,4 +1,4 @@
-// Results as plain JSON documents, each made by its schema: the one text that says which keys there are, and in which order.
+// Results as plain JSON documents. The schema of each is the single definition of its keys and their order.
 
 import { z } from 'zod';
 import { recordOf } from './groups.js';
@@ -6,7 +6,7 @@ import type { Estimate } from './types.js';
 
 type CamelCase<Name> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<CamelCase<Tail>>}` : Name;
 
-/** What a document is made of: its keys in camelCase. What it has as null may be absent, or `Missing`. */
+/** The source of a document: its keys in camelCase. What is null in the document may be absent here, or `Missing`. */
 export type SourceOf<Document, Missing = undefined> = Document extends readonly (infer Item)[]
   ? readonly SourceOf<Item, Missing>[]
   : Document extends object
@@ -24,14 +24,14 @@ export type SourceOf<Document, Missing = undefined> = Document extends readonly 
     : Document;
 
 /**
- * The document of a schema: its keys in their order, each from the field of that name in camelCase, and null for what is absent. Keys of
- * records are data and stay as they are, and so does what the schema leaves open.
+ * The document of a schema: its keys in order, each from the field of that name in camelCase, with null for absent ones. Keys of
+ * records are data and stay unchanged, and so does what the schema leaves open.
  */
 export function documentOf<Schema extends z.ZodType>(
   schema: Schema,
   source: SourceOf<z.infer<Schema>, null>,
 ): z.infer<Schema> {
-  // `made` follows the schema key by key; test/report/documents.test.ts holds what commands print to it.
+  // `made` follows the schema key by key; test/report/documents.test.ts checks what commands print against it.
   return made(schema, source) as z.infer<Schema>;
 }
 
@@ -55,7 +55,7 @@ function camelCase(key: string): string {
   return key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Keys that follow each other and hold values of one form. */
+/** Consecutive keys whose values have the same form. */
 export function keyed<Form extends z.ZodType, Key extends string>(form: Form, ...keys: readonly Key[]) {
   return recordOf(keys, () => form);
 }
@@ -66,7 +66,7 @@ export const FIGURE = z.number().nullable();
 export const TEXT = z.string().nullable();
 export const COUNT = z.int().min(0);
 
-/** What is known of a figure's uncertainty. */
+/** What is known about a figure's uncertainty. */
 export const SPREAD = z.strictObject(keyed(FIGURE, 'rows', 'clusters', 'se', 'df', 'low', 'high'));
 
 /** See `Estimate` for what each figure is. */

@@ -1,4 +1,4 @@
-// Domains as people see them: in which order, and under which names; and how many rows of each were released.
+// Domains as people see them: their order, their names, and how many rows of each were released.
 
 import { groupBy, type Some } from './groups.js';
 import { oneLine } from './printable.js';
@@ -6,23 +6,23 @@ import { DOMAINS, type Domain } from './types.js';
 
 const PUBLISHED: readonly Domain[] = DOMAINS;
 
-/** Longest name that is shown whole. */
+/** The longest name that is shown in full. */
 const NAME_COLUMNS = 16;
 
-/** What the published ones are called, in their order. */
+/** Display names of the published domains, in their order. */
 const DISPLAY_NAMES = ['MCP', 'Search', 'Terminal', 'SWE', 'Android', 'Web', 'OS'];
 
-/** A domain as tables and progress name it; a name that is not published is shown as it is, made safe for the terminal. */
+/** A domain's name in tables and progress; an unpublished name is shown unchanged, but made safe for the terminal. */
 export function domainName(domain: Domain): string {
   return DISPLAY_NAMES[PUBLISHED.indexOf(domain)] ?? oneLine(domain, NAME_COLUMNS);
 }
 
-/** Sorts domains as tables list them: those of the published table in its order, others after them by name. */
+/** Sorts domains as tables list them: published ones in the published order, then others by name. */
 export function inTableOrder(a: Domain, b: Domain): number {
   return placeOf(a) - placeOf(b) || (a < b ? -1 : Number(a > b));
 }
 
-/** The items of each domain, the domains as tables list them. */
+/** The items of each domain, in the order in which tables list domains. */
 export function inDomains<T extends { readonly domain: Domain }>(items: Iterable<T>): [Domain, Some<T>][] {
   return [...groupBy(items, ({ domain }) => domain)].sort(([a], [b]) => inTableOrder(a, b));
 }
@@ -33,14 +33,14 @@ export function coversBenchmark(domains: readonly Domain[]): boolean {
 }
 
 /**
- * Of which domains a mean over domains is: of the seven published ones where all are there, so that Overall stays what is published
- * whatever stands beside them; else of all.
+ * The domains in a mean over domains: only the seven published ones if all are there, so that other domains do not change Overall; else
+ * all.
  */
 export function domainsOfMean(domains: readonly Domain[]): readonly Domain[] {
   return coversBenchmark(domains) ? domains.filter(isPublished) : domains;
 }
 
-/** The name of a mean over `count` of these domains: `Overall` where it is of the seven published ones alone, else of how many. */
+/** The name of a mean over `count` of these domains: `Overall` if it covers exactly the seven published ones, else the count. */
 export function meanName(domains: readonly Domain[], count: number): string {
   return coversBenchmark(domains) && count === DOMAINS.length ? 'Overall' : `macro of ${count}`;
 }
@@ -53,12 +53,12 @@ function placeOf(domain: Domain): number {
   return isPublished(domain) ? PUBLISHED.indexOf(domain) : PUBLISHED.length;
 }
 
-// The benchmark as it was released: what a copy of it is measured by.
+// The benchmark as it was released, to compare copies with.
 
 export const RELEASED = {
   /** On the Hugging Face Hub, as a dataset. */
   repository: 'Qwen/AgentWorldBench',
-  /** What is fetched unless another revision is named, so that everybody has the same rows. */
+  /** The revision to download unless another is named, so that everybody has the same rows. */
   commit: '6b8d28437042434dcdd168434227ca0de408c5ba',
   /** Rows by domain. */
   rows: { mcp: 286, search: 458, terminal: 354, swe: 472, android: 200, web: 200, os: 200 },

@@ -1,10 +1,10 @@
-// Edits that lead from one list to another: what stays equal (anchored at entries that stand once in either list), how many edits there are,
-// and the known name that is fewest edits away from a wrong one.
+// Edits that lead from one list to another: what stays equal (anchored at entries that occur once in each list), how many edits there
+// are, and the known name nearest to a wrong one.
 
 import { encode, numbered } from './chrf.js';
 import { groupBy } from './groups.js';
 
-/** Runs of equal entries, in order and apart from each other. */
+/** Runs of equal entries, in order and separated. */
 export function equalRuns(a: readonly string[], b: readonly string[]): Run[] {
   const known = new Map<string, number>();
   const [numbersA, numbersB] = [numbered(a, known), numbered(b, known)];
@@ -21,7 +21,7 @@ export function equalRuns(a: readonly string[], b: readonly string[]): Run[] {
   return runs;
 }
 
-/** Adds runs that count from an offset; one that touches the last one continues it. */
+/** Adds runs that count from an offset; a run that touches the last one extends it. */
 function addRuns(runs: Run[], more: readonly Run[], fromA: number, fromB: number): void {
   for (const { a, b, length } of more) {
     const last = runs.at(-1);
@@ -31,21 +31,21 @@ function addRuns(runs: Run[], more: readonly Run[], fromA: number, fromB: number
   }
 }
 
-/** An entry that stands once in either list, and the one before it in the longest rising series that it ends. */
+/** An entry that occurs once in each list, and the one before it in the longest rising series that it ends. */
 interface Pair {
   readonly a: number;
   readonly b: number;
   before: Pair | undefined;
 }
 
-/** Entries that stand once in either list, as index pairs: the longest series that rises in both. */
+/** Entries that occur once in each list, as index pairs: the longest series that rises in both. */
 function anchors(a: Int32Array, b: Int32Array): (readonly [number, number])[] {
   const [onceA, onceB] = [placesOfSingles(a), placesOfSingles(b)];
   const pairs = [...onceA].flatMap(([value, at]): Pair[] => {
     const other = onceB.get(value);
     return other === undefined ? [] : [{ a: at, b: other, before: undefined }];
   });
-  // Patience sorting: `tops` holds, by length, the pair that ends a rising series of that length lowest in b.
+  // Patience sorting: `tops` contains, by length, the pair that ends a rising series of that length lowest in b.
   const tops: Pair[] = [];
   for (const pair of pairs) {
     const below = tops.findLastIndex((top) => top.b < pair.b);
@@ -64,17 +64,17 @@ function placesOfSingles(values: Int32Array): Map<number | undefined, number> {
 
 // The shortest edit that leads from one list to another.
 
-/** Edits that the search goes through between two anchors before it takes all of it for changed. */
+/** How many edits the search tries between two anchors before it treats everything between them as changed. */
 const MAX_EDITS = 400;
 
-/** Where a run of equal entries stands in either list. */
+/** Where a run of equal entries is in each list. */
 interface Run {
   readonly a: number;
   readonly b: number;
   readonly length: number;
 }
 
-/** The equal runs of a shortest edit from a to b; those at both ends alone where more than `MAX_EDITS` would be needed. */
+/** The equal runs of a shortest edit from a to b; only those at both ends if more than `MAX_EDITS` would be needed. */
 function shortestEdit(a: Int32Array, b: Int32Array): Run[] {
   const [head, tail] = commonEnds(a, b);
   const middle = editMiddle(a.subarray(head, a.length - tail), b.subarray(head, b.length - tail));
@@ -95,7 +95,7 @@ function commonEnds(a: Int32Array, b: Int32Array): readonly [head: number, tail:
   return [head, tail];
 }
 
-/** How far in a a diagonal has been followed, its last run of equal entries, and the way by which that was reached. */
+/** How far a diagonal was followed in a, its last run of equal entries, and the path that led there. */
 interface Way {
   readonly x: number;
   readonly run?: Run;
@@ -105,12 +105,12 @@ interface Way {
 function editMiddle(a: Int32Array, b: Int32Array): Run[] {
   const limit = Math.min(MAX_EDITS, a.length + b.length);
   if (a.length === 0 || b.length === 0) return [];
-  // By the diagonal k = x - y. It is entered from below (a line added) or from the left (a line removed), whichever leads further.
+  // By diagonal k = x - y. A diagonal is entered from below (a line added) or from the left (a line removed), whichever leads further.
   const furthest = new Map<number, Way>([[1, { x: 0 }]]);
   for (let edits = 0; edits <= limit; edits++) {
     for (let k = -edits; k <= edits; k += 2) {
       const [left, below] = [furthest.get(k - 1), furthest.get(k + 1)];
-      // There is a way to either side of a diagonal, but for the outermost ones, which have one towards the middle.
+      // Both neighbours of a diagonal have a path, except for the outermost diagonals, which have one neighbour towards the middle.
       const isFromBelow = left === undefined || (below !== undefined && left.x < below.x);
       const before = isFromBelow ? below : left;
       const start = (before?.x ?? 0) + (isFromBelow ? 0 : 1);
@@ -133,11 +133,9 @@ function runsOf(last: Way): Run[] {
 // How many edits lead from one list to another.
 
 /**
- * Levenshtein distance, exact: the bit-parallel algorithm of Myers (J. ACM 46(3), 1999) in the block form of
- * Hyyrö (Nordic J. Computing 10, 2003), after cutting what both lists start and end with.
- *
- * One block of 32 rows is carried over all columns before the next begins, so that the match table holds the symbols of
- * one block only and memory stays linear even for a large alphabet.
+ * Levenshtein distance, exact: the bit-parallel algorithm of Myers (J. ACM 46(3), 1999) in the block form of Hyyrö (Nordic J. Computing
+ * 10, 2003), after removing common ends. One block of 32 rows is carried over all columns before the next begins, so the match table
+ * contains the symbols of only one block and memory stays linear even for a large alphabet.
  */
 export function editDistance(first: Int32Array, second: Int32Array, alphabet: number): number {
   const [head, tail] = commonEnds(first, second);
@@ -146,12 +144,12 @@ export function editDistance(first: Int32Array, second: Int32Array, alphabet: nu
   const columns = longer.subarray(head, longer.length - tail);
   if (rows.length === 0) return columns.length;
   const matches = new Int32Array(alphabet);
-  // The step from one column to the next on the row above the block: bit 0 says +1, bit 1 says -1.
+  // The step from one column to the next in the row above the block: bit 0 means +1, bit 1 means -1.
   const steps = new Uint8Array(columns.length).fill(1);
   for (let start = 0; start < rows.length; start += 32) {
     const block = rows.subarray(start, start + 32);
     for (const [row, symbol] of block.entries()) {
-      // Symbols are numbered from 0 to below `alphabet`, which is the table's length.
+      // Symbols are numbered from 0 to below `alphabet`, the table's length.
       matches[symbol] = (matches[symbol] as number) | (1 << row);
     }
     crossBlock(columns, matches, block.length - 1, steps);
@@ -162,14 +160,14 @@ export function editDistance(first: Int32Array, second: Int32Array, alphabet: nu
   return distance;
 }
 
-/** Carries one block of rows over all columns; `steps` holds the row above the block before, the block's last row after. */
+/** Carries one block of rows over all columns; `steps` is the row above the block on entry and the block's last row on return. */
 function crossBlock(columns: Int32Array, matches: Int32Array, lastRow: number, steps: Uint8Array): void {
   let up = -1;
   let down = 0;
   for (let column = 0; column < columns.length; column++) {
-    // `steps` is as long as `columns`, and their symbols are places in the table; the loop is too hot for checks.
+    // `steps` is as long as `columns`, and their symbols are indices of the table; the loop is too hot for checks.
     const step = steps[column] as number;
-    // The same holds here.
+    // As above.
     const match = matches[columns[column] as number] as number;
     const vertical = match | down;
     const reached = match | (step >> 1);
@@ -183,7 +181,7 @@ function crossBlock(columns: Int32Array, matches: Int32Array, lastRow: number, s
   }
 }
 
-/** The known name nearest to a mistyped one; undefined where none is within a Levenshtein distance of 2, or of a third of its length. */
+/** The known name nearest to a mistyped one; undefined if none is within a Levenshtein distance of 2 or a third of its length. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1;

@@ -1,4 +1,4 @@
-// What can go wrong for a user, each with its exit code and its next step; and values that must be there.
+// What can go wrong for a user, each with its exit code and next step; and values that must exist.
 
 import { isObject } from './json.js';
 
@@ -23,7 +23,7 @@ export const EXIT = {
 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** An error that the user can act on: its message says what is wrong, where, and how to mend it. It is printed without a stack. */
+/** An error that the user can act on: its message says what is wrong, where, and how to fix it. It is printed without a stack. */
 export class UserError extends Error {
   readonly exitCode: ExitCode;
 
@@ -34,7 +34,7 @@ export class UserError extends Error {
   }
 }
 
-/** The errors by their usual reasons, each with its exit code. */
+/** Errors by their usual reasons, each with its exit code. */
 export const badData = (message: string) => new UserError(message, EXIT.badData);
 export const inputMissing = (message: string) => new UserError(message, EXIT.inputMissing);
 export const unavailable = (message: string) => new UserError(message, EXIT.unavailable);
@@ -42,48 +42,48 @@ export const identityDiffers = (message: string) => new UserError(message, EXIT.
 export const cannotCreate = (message: string) => new UserError(message, EXIT.cannotCreate);
 export const cannotWrite = (message: string) => new UserError(message, EXIT.cannotWrite);
 
-/** The exit code of a command that a signal ended: Ctrl-C (SIGINT), or any other. */
+/** The exit code of a command ended by a signal: Ctrl-C (SIGINT), or any other. */
 export function exitCodeOf(signal: unknown): ExitCode {
   return signal === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
 }
 
-/** The exit code of a command that its user has interrupted. */
+/** The exit code of a command that its user interrupted. */
 export function interruption(stop: AbortSignal): ExitCode {
   return exitCodeOf(stop.reason);
 }
 
-/** @throws UserError (130 or 143) once the user has interrupted a command that has nothing to save. */
+/** @throws UserError (130 or 143) if the user interrupted a command that has nothing to save. */
 export function throwIfStopped(stop: AbortSignal | undefined): void {
   if (stop?.aborted) throw new UserError('interrupted; the same command starts over', interruption(stop));
 }
 
-/** Lets in the signals that came during a long calculation. @throws UserError as `throwIfStopped` */
+/** Lets signals in that arrived during a long calculation. @throws UserError as `throwIfStopped` */
 export async function heedStop({ stop }: { readonly stop: AbortSignal }): Promise<void> {
   await new Promise((done) => setImmediate(done));
   throwIfStopped(stop);
 }
 
-/** The code that Node and its packages give an error, such as `ENOENT`; undefined where there is none. */
+/** The code that Node and its packages give an error, such as `ENOENT`; undefined if there is none. */
 export function codeOf(error: unknown): string | undefined {
   return isObject(error) && typeof error.code === 'string' ? error.code : undefined;
 }
 
-/** What the file system refused, as the error that its code makes; any other error comes back as it is. */
+/** A file system error as the UserError made from its code; any other error is returned unchanged. */
 export function refusedBy(error: unknown, told: (code: string) => UserError): unknown {
   const code = codeOf(error);
   return error instanceof UserError || code === undefined ? error : told(code);
 }
 
-/** What an error says, whatever was thrown. */
+/** The message of whatever was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-// A value that the program's own logic says is there.
+// A value that the program's own logic guarantees.
 
 /**
- * The value, for an entry that cannot be missing: `present(names.at(-1))` of a list that is not empty. Where it is missing all the
- * same, the program is at fault, and says so here instead of computing with nothing. For data that others wrote, use a guard.
+ * The value of an entry that cannot be missing: `present(names.at(-1))` of a non-empty list. If it is missing anyway, this reports the
+ * program's fault instead of computing with nothing. For data that others wrote, use a guard.
  * @throws Error
  */
 export function present<T>(value: T | undefined): T {
@@ -91,9 +91,9 @@ export function present<T>(value: T | undefined): T {
   return value;
 }
 
-// What is open is closed, whatever is thrown meanwhile.
+// Closing what is open, whatever is thrown meanwhile.
 
-/** What `use` makes of something that is open; it is closed then, whatever has come of it. */
+/** What `use` returns for something open, which is closed afterwards in any case. */
 export async function closing<Open extends { close(): unknown }, T>(
   opened: Open,
   use: (opened: Open) => Promise<T>,
@@ -105,7 +105,7 @@ export async function closing<Open extends { close(): unknown }, T>(
   }
 }
 
-/** What `make` makes over something that is open; only where that fails it is closed. */
+/** What `make` returns; only if it fails is the open thing closed. */
 export async function closingOnFailure<T>(opened: { close(): unknown }, make: () => Promise<T>): Promise<T> {
   try {
     return await make();

@@ -1,4 +1,4 @@
-// A text as it reads once everything that can hide words from a search is undone.
+// A text after undoing everything that can hide words from a search.
 
 const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&', lowbar: '_' };
 const ENTITY = /&(?:(lt|gt|quot|apos|amp|lowbar)|#(\d{1,7})|#x([\da-f]{1,6}));/gi;
@@ -29,7 +29,10 @@ const LOOK_ALIKES: Readonly<Record<string, string>> = Object.fromEntries(
 );
 const LOOK_ALIKE = new RegExp(`[${Object.keys(LOOK_ALIKES).join('')}]`, 'gu');
 
-/** The text without what can hide a tag or a name: entities, escapes, compatibility forms, marks, invisible characters, case, look-alikes. */
+/**
+ * The text without what can hide a tag or a name: entities, escapes, compatibility forms, marks, invisible characters, case,
+ * look-alikes.
+ */
 export function folded(text: string): string {
   if (!/&|\\[ux]|[\x80-\uffff]/i.test(text)) return text.toLowerCase();
   return text
@@ -49,7 +52,7 @@ function character(code: number): string {
   return code <= 0x10ffff ? String.fromCodePoint(code) : '';
 }
 
-/** The ASCII digit of a decimal digit: Unicode encodes them in unbroken runs from 0 to 9, one behind the other. */
+/** The ASCII digit of a decimal digit: Unicode encodes them in unbroken runs from 0 to 9. */
 export function decimalDigit(digit: string): string {
   const code = digit.codePointAt(0) ?? 0;
   let zero = code;

@@ -1,4 +1,4 @@
-// Lists and tables: items in groups, names of a table, quantiles.
+// Lists and tables: grouping, the names of a table, quantiles.
 
 import { present } from './errors.js';
 
@@ -17,24 +17,24 @@ export function groupBy<T, K>(items: Iterable<T>, keyOf: (item: T) => K): Map<K,
   return groups;
 }
 
-/** What a map holds under a key; where it holds nothing yet, what is made for it. */
+/** The value of a key in a map; a missing one is made and stored first. */
 export function heldIn<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   const held = map.get(key) ?? make();
   map.set(key, held);
   return held;
 }
 
-/** How many items have each key, or are the same text, in the order in which they first come. */
+/** How many items have each key (by default, the same text), in order of first occurrence. */
 export function countBy<T>(items: Iterable<T>, keyOf: (item: T) => string = String): Record<string, number> {
   return Object.fromEntries([...groupBy(items, keyOf)].map(([key, found]) => [key, found.length]));
 }
 
-/** The sum of what is said of each item. */
+/** The sum of a number computed from each item. */
 export function sum<T>(items: readonly T[], of: (item: T) => number): number {
   return items.reduce((total, item) => total + of(item), 0);
 }
 
-/** What both lists hold, as often as both hold it, in the order of the first. */
+/** The items that both lists have, counting duplicates that both have, in the order of the first. */
 export function common<T>(items: readonly T[], others: readonly T[]): T[] {
   const left = new Map<T, number>();
   for (const item of others) left.set(item, (left.get(item) ?? 0) + 1);
@@ -45,7 +45,7 @@ export function common<T>(items: readonly T[], others: readonly T[]): T[] {
   });
 }
 
-/** Items by the numbers that are said of each: by the first of them, where those are equal by the second, and so on. */
+/** Items sorted by the numbers computed from each: by the first number, ties by the second, and so on. */
 export function inOrderOf<T>(items: Iterable<T>, placesOf: (item: T) => readonly number[]): T[] {
   return Array.from(items, (item) => ({ item, places: placesOf(item) }))
     .sort((a, b) => {
@@ -57,21 +57,21 @@ export function inOrderOf<T>(items: Iterable<T>, placesOf: (item: T) => readonly
 
 // The names of a table, in the type that the table gives them.
 
-/** The table's own keys in its order: the choices of an option whose variants stand in one table. */
+/** The table's own keys in order, such as the choices of an option whose variants form one table. */
 export function keysOf<Table extends object>(table: Table): (keyof Table & string)[] {
-  // A value of a wider type could hold further keys. Tables are constants that hold what their type says.
+  // A value of a wider type could have further keys. Tables are constants that have exactly the keys of their type.
   return Object.keys(table) as (keyof Table & string)[];
 }
 
-/** What a function says of each key. */
+/** A record of what a function returns for each key. */
 export function recordOf<Key extends string, T>(keys: readonly Key[], of: (key: Key) => T): Record<Key, T> {
   // Every key has its entry.
   return Object.fromEntries(keys.map((key) => [key, of(key)])) as Record<Key, T>;
 }
 
-// Quantiles, as NumPy has them by default and Python under 'inclusive'.
+// Quantiles, as by default in NumPy, or 'inclusive' in Python.
 
-/** The value below which a share (0 to 1) of sorted values lies, between two of them in proportion; undefined where there are none. */
+/** The value below which a share (0 to 1) of sorted values lies, interpolated linearly; undefined if there are none. */
 export function quantile(sorted: readonly number[], share: number): number | undefined {
   const at = share * (sorted.length - 1);
   const [below, above] = [sorted[Math.floor(at)], sorted[Math.ceil(at)]];

@@ -1,18 +1,18 @@
-// What a run's numbers depend on. Two runs of different identities are not mixed in one file. And the kinds of runs.
+// What a run's numbers depend on: runs of different identities are not mixed in one file. And the kinds of runs.
 
 import { createHash } from 'node:crypto';
 import { identityDiffers } from './errors.js';
 import { canonicalJson, isObject } from './json.js';
 
-/** What a run's numbers depend on; a run is continued only under an equal one. Values are JSON. */
+/** What a run's numbers depend on; a run can be continued only under an equal identity. Values are JSON. */
 export type Identity = Readonly<Record<string, unknown>>;
 
-/** SHA-256 hex over the identity with its keys sorted, so that the order of building does not matter. */
+/** SHA-256 in hex over the identity with sorted keys, so that insertion order does not matter. */
 export function fingerprintOf(identity: Identity): string {
   return createHash('sha256').update(canonicalJson(identity)).digest('hex');
 }
 
-/** Items in the order of a hash of what is said of each: it is the same every time, and no item's place hangs on which others there are. */
+/** Items in the order of a hash of their text: the same every time, and no item's place depends on which others there are. */
 export function inHashOrder<T>(items: readonly T[], textOf: (item: T) => string): T[] {
   return items
     .map((item) => ({ item, rank: createHash('sha256').update(textOf(item)).digest('hex') }))
@@ -21,8 +21,8 @@ export function inHashOrder<T>(items: readonly T[], textOf: (item: T) => string)
 }
 
 /**
- * One line per field that differs: `sampling.temperature: 0.6 before, 1 now`; none exactly where both have the same canonical JSON. An
- * object against nothing is shown by its fields.
+ * One line per differing field, such as `sampling.temperature: 0.6 before, 1 now`; none if and only if both have the same canonical
+ * JSON. An object compared with nothing is shown by its fields.
  * @param words which of the two is which
  */
 export function differencesOf(before: unknown, now: unknown, words: Words = ['before', 'now'], field = ''): string[] {
@@ -39,15 +39,15 @@ export function differencesOf(before: unknown, now: unknown, words: Words = ['be
 
 type Words = readonly [string, string];
 
-/** @throws UserError (78) that shows the difference field by field. */
+/** @throws UserError (78) that lists the differences field by field. */
 export function requireSameIdentity(before: Identity, now: Identity, where: string): void {
   const differences = differencesOf(before, now);
   if (differences.length === 0) return;
   throw identityDiffers(
     [
-      `${where} was begun with other settings, and rows of both must not mix:`,
+      `${where} was started with other settings, and rows of both must not mix:`,
       ...differences.map((difference) => `  ${difference}`),
-      'Give the earlier settings to continue it (and the earlier version of awb where its bundled texts differ), another --output-dir to keep both, or --fresh to start over (the old files are kept aside).',
+      'Give the earlier settings to continue it (with the earlier version of awb if its bundled texts differ), another --output-dir to keep both, or --fresh to start over (the old files are kept aside).',
     ].join('\n'),
   );
 }
@@ -57,13 +57,13 @@ function isTree(before: unknown, now: unknown): boolean {
   return sides.every(isObject) && sides.some((side) => Object.keys(side).length > 0);
 }
 
-// What a run is: which stage made it, and whom it asks.
+// The kinds of runs, by the stage that made them, and whom each asks.
 
 export const RUN_KINDS = ['infer', 'judge', 'calibrate', 'likelihood', 'scenarios', 'simulate'] as const;
 
 export type RunKind = (typeof RUN_KINDS)[number];
 
-/** Whether the run puts rows to the world model; the others ask a judge, or nobody. */
+/** Whether the run sends rows to the world model; the others ask a judge, or call no model. */
 export function asksWorldModel(kind: RunKind | undefined): boolean {
   return kind !== undefined && kind !== 'judge' && kind !== 'calibrate';
 }

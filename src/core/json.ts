@@ -1,18 +1,18 @@
-// JSON: what a value is, how an object is read, and one text for one value.
+// JSON: kinds of values, reading objects, and one text for each value.
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Whether a value holds other values: an object or a list. */
+/** Whether a value contains other values: an object or a list. */
 export function isContainer(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-/** Whether a value is an object: not a list, and not null. */
+/** Whether a value is an object, neither a list nor null. */
 export function isObject(value: unknown): value is JsonObject {
   return isContainer(value) && !Array.isArray(value);
 }
 
-/** A whole number that a double holds exactly. */
+/** A whole number that a double represents exactly. */
 export function isInteger(value: unknown): value is number {
   return Number.isSafeInteger(value);
 }
@@ -25,12 +25,12 @@ export function isNumber(value: unknown): value is number {
   return typeof value === 'number';
 }
 
-/** The object that a value is, or one without keys: for looking into what may have any shape. */
+/** The value if it is an object, else an object without keys: for reading data of any shape. */
 export function asObject(value: unknown): JsonObject {
   return isObject(value) ? value : {};
 }
 
-/** The value that a text is as JSON; undefined where it is not JSON. */
+/** The value of a JSON text; undefined if it is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -39,13 +39,13 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** The JSON object in a text; undefined where the text is no JSON, or JSON of another kind. */
+/** The JSON object in a text; undefined if the text is not JSON, or JSON of another kind. */
 export function parseObject(text: string): JsonObject | undefined {
   const value = parseJson(text);
   return isObject(value) ? value : undefined;
 }
 
-/** Whether a text of JSON nests deeper than that: whoever walks its value would run out of stack. */
+/** Whether a JSON text nests deeper than the limit, so that walking its value would overflow the stack. */
 export function nestsBeyond(text: string, deepest: number): boolean {
   let depth = 0;
   for (const [token] of text.matchAll(/"(?:[^"\\]|\\[\s\S])*"?|[[\]{}]/g)) {
@@ -56,7 +56,7 @@ export function nestsBeyond(text: string, deepest: number): boolean {
   return false;
 }
 
-/** JSON with sorted keys and without undefined members: one text for one value. */
+/** JSON with sorted keys and without undefined members: equal values give equal texts. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (isObject(value)) {
@@ -68,7 +68,7 @@ export function canonicalJson(value: unknown): string {
   return JSON.stringify(value) ?? 'null';
 }
 
-/** JSON in ASCII: it holds nothing that hides or reorders text where it is printed. */
+/** JSON in ASCII, so that nothing in it can hide or reorder text when it is printed. */
 export function asciiJson(value: unknown): string {
   return JSON.stringify(value).replace(
     /[\x7f-\uffff]/g,

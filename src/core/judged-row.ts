@@ -1,5 +1,5 @@
-// A row of a judged file: what judging adds to the prediction's row, and the reading of it, whoever wrote it: awb judge of any
-// version, or the official script.
+// A row of a judged file: what judging adds to the prediction's row, and how it is read, whether written by any version of awb judge or
+// by the official script.
 
 import { z } from 'zod';
 import { type Fact, readFacts } from './facts.js';
@@ -24,14 +24,14 @@ export const JUDGEMENT_KEYS: ReadonlySet<string> = new Set([
   'awb',
 ]);
 
-/** A prediction to be judged, with the `awb` object of its row, in which an earlier judgement may stand. */
+/** A prediction to be judged, with the `awb` object of its row, which may contain an earlier judgement. */
 interface JudgedPrediction extends PredictionId {
   readonly gen: string;
   readonly awb: JsonObject;
   readonly flags: readonly Flag[];
 }
 
-/** What judging adds to the prediction's row. `index` says which of its judgements this is, from 0. */
+/** What judging adds to the prediction's row. `index` is the 0-based number of this judgement among those of the prediction. */
 export function judgementMembers(prediction: JudgedPrediction, record: JudgementRecord, index: number): JsonObject {
   const { official, judge, measures } = record;
   const { key, trajectory, repeat, flags, gen } = prediction;
@@ -49,10 +49,10 @@ export function judgementMembers(prediction: JudgedPrediction, record: Judgement
   };
 }
 
-/** Which judgement of which row it is. */
+/** Identifies a judgement and its row. */
 export type JudgedId = Pick<JudgedRow, 'key' | 'trajectory' | 'repeat' | 'index'>;
 
-/** What awb judge wrote of that into the row; undefined where it did not write it. */
+/** The id that awb judge wrote into the row; undefined if another program wrote the row. */
 export function judgedIdIn({ awb }: JsonObject): JudgedId | undefined {
   const own = asObject(awb);
   const { key, trajectory } = own;
@@ -60,7 +60,7 @@ export function judgedIdIn({ awb }: JsonObject): JudgedId | undefined {
   return { key, trajectory, repeat: countIn(own, 'repeat') ?? 0, index: judgementIndexIn(own) };
 }
 
-/** Which of its prediction's judgements a row's `awb` object holds; the first one where it does not say. */
+/** The index of the judgement in a row's `awb` object; 0 if it does not say. */
 export function judgementIndexIn({ judge }: JsonObject): number {
   return countIn(asObject(judge), 'index') ?? 0;
 }
@@ -71,7 +71,6 @@ export function holdsJudgement(fields: JsonObject): boolean {
   return 'failed' in fields || 'total_score' in fields || awb.judge !== undefined || awb.measures !== undefined;
 }
 
-/** The row's judgement. */
 export function readJudgedRow(fields: JsonObject, id: JudgedId, domain: Domain): JudgedRow {
   const awb = asObject(fields.awb);
   const failed = numberIn(fields, 'failed');
@@ -112,12 +111,12 @@ function failureIn(fields: JsonObject, awb: JsonObject, isFine: boolean): Judged
   };
 }
 
-/** The official script does not record why a row failed: an empty `gen` was never judged, anything else could not be read. */
+/** The official script does not record why a row failed: an empty `gen` was never judged, anything else was unreadable. */
 function guessFailure({ error_message: message, gen }: JsonObject, awb: JsonObject): JudgedRow['failure'] {
   const reason = typeof message === 'string' ? message : 'no reason was recorded';
   if (typeof gen === 'string' && gen !== '') return { class: 'unreadable', reason };
   if (awb.status !== 'failed') return { class: 'empty', reason };
-  // The prediction is ours and says why it is missing.
+  // awb made the prediction and recorded why it is missing.
   return { class: failureToPredict(awb.class), reason };
 }
 
@@ -130,35 +129,34 @@ function measuresIn({ measures }: JsonObject): Record<string, number> | undefine
   return Object.fromEntries(names.map((name) => [name, numberIn(fields, name) ?? 0]));
 }
 
-/** Numbers as the official script, being Python, counts them: true is 1 and false is 0. One beyond all sense is none. */
+/** Numbers as the official script reads them in Python: true is 1 and false is 0. An absurdly large one counts as absent. */
 function numberIn(fields: JsonObject, key: string): number | undefined {
   const value = fields[key];
   if (typeof value === 'boolean') return Number(value);
   return typeof value === 'number' && Math.abs(value) <= LARGEST_MEASURE ? value : undefined;
 }
 
-/** A whole number from 0; undefined for what is none. */
+/** A whole number from 0; undefined for anything else. */
 function countIn(fields: JsonObject, key: string): number | undefined {
   const value = fields[key];
   return isInteger(value) && value >= 0 ? value : undefined;
 }
 
-/** What the judge said of the prediction in words. */
+/** The judge's words about the prediction. */
 export interface Remarks {
   readonly strengths: readonly string[];
   readonly weaknesses: readonly string[];
-  /** The checklist; absent where the row holds none that can be read. */
+  /** The checklist; absent if the row has no readable one. */
   readonly facts?: readonly Fact[];
-  /** The judge's reply as it came, and its reasoning; absent where the row holds none. */
+  /** The judge's unchanged reply, and its reasoning; absent if the row has none. */
   readonly judgeReply?: string;
   readonly judgeReasoning?: string;
 }
 
-/** Reads the judge's words in a row. */
 export function remarksIn(fields: JsonObject): Remarks {
   const awb = asObject(fields.awb);
   const judge = asObject(awb.judge);
-  // The replies to several parts are one text.
+  // Replies to several parts are joined into one text.
   const replies = textsIn(judge.raw_outputs).join('\n\n') || undefined;
   const judgeReply = [fields.judge_raw_output, judge.raw_output, replies].find(isText);
   const facts = readFacts(judge.facts);
@@ -172,24 +170,24 @@ export function remarksIn(fields: JsonObject): Remarks {
 }
 
 const COUNT = z.int().min(0);
-/** What is kept of a row, so that a list shows it without reading its line. */
+/** What is kept of a row so that a list can show it without reading its line. */
 const EXCERPT = z.object({
   /** The span of the row's line in the judged file. */
   offset: COUNT,
   length: COUNT,
   checksum: COUNT,
-  /** The judge's first weakness, or why the row failed; absent where there is neither. */
+  /** The judge's first weakness, or why the row failed; absent if there is neither. */
   note: z.string().optional(),
-  /** Claims of determined facts that the prediction did not meet; absent where there is none. */
+  /** Claims of determined facts that the prediction did not meet; absent if there are none. */
   unmet: z.array(z.string()).readonly().optional(),
   /** How many determined facts the checklist lists; absent without a checklist. */
   determined: COUNT.optional(),
-  /** Characters (UTF-16 units) of system prompt, history and action; absent for a lean row, which does not hold them. */
+  /** Characters (UTF-16 units) of system prompt, history and action; absent for a lean row, which does not contain them. */
   chars: COUNT.optional(),
 });
 export type Excerpt = Readonly<z.infer<typeof EXCERPT>>;
 
-/** Whether a value, as a SQLite file may hold one, is an excerpt. */
+/** Whether a value, as read from a SQLite file, is an excerpt. */
 export function isExcerpt(value: unknown): value is Excerpt {
   return EXCERPT.safeParse(value).success;
 }

@@ -1,4 +1,4 @@
-// The judgement record: what was judged of a prediction, made here alone, and read back from the journal.
+// The judgement record: what was judged about a prediction. Made only here, and read back from the journal.
 
 import { quotesIn, readFacts, recallOf } from './facts.js';
 import type { JsonObject } from './json.js';
@@ -13,7 +13,7 @@ import {
   type Verdict,
 } from './types.js';
 
-/** How often one prediction is judged at most. */
+/** The most judgements of one prediction. */
 export const MOST_JUDGEMENTS = 1000;
 
 /** Why a prediction has no judgement. */
@@ -22,7 +22,7 @@ export interface NoJudgement {
   readonly reason: string;
 }
 
-/** The `awb.judge` object, in which `detailsOf` puts more. Like a prediction's record it holds no time and no attempt count. */
+/** The `awb.judge` object, which `detailsOf` extends. Like a prediction's record it contains no time and no attempt count. */
 type JudgeMember = JsonObject & { readonly model?: string } & (
     | { readonly status: 'ok' }
     | { readonly status: 'failed'; readonly class: string; readonly reason: string; readonly raw_output?: string }
@@ -30,32 +30,32 @@ type JudgeMember = JsonObject & { readonly model?: string } & (
 
 /** One judgement as the journal keeps it. */
 export type JudgementRecord = {
-  /** The members that the official script writes; empty where it has no word for what was found. */
+  /** The members that the official script writes; empty if it has none for this result. */
   readonly official: JsonObject;
   readonly judge: JudgeMember;
   readonly measures?: Measures;
 };
 
-/** What a judge was told, and its (last) reply where it gave one. */
+/** What a judge was asked, and its (last) reply if it gave one. */
 interface Asked {
   readonly rubrics?: { readonly name: string; readonly fingerprint: string };
   readonly reply?: ModelReply | undefined;
-  /** All replies, where several parts were asked. */
+  /** All replies, if several parts were asked. */
   readonly replies?: readonly ModelReply[];
-  /** What the truth cost a world model: the sums behind bits a byte. */
+  /** What the truth cost a world model: the sums behind bits per byte. */
   readonly truth?: { readonly nats: number; readonly tokens: number; readonly bytes: number };
-  /** What each judge of a panel gave: a panel is joined, and nobody asks it. */
+  /** What each judge of a panel gave: a panel is joined, not called. */
   readonly panel?: readonly JsonObject[];
 }
 
-/** The texts that the official script writes as `error_message`: for a row without a `gen`, and for one whose tries all failed. */
+/** The official script's texts for `error_message`: for a row without `gen`, and for a row whose tries all failed. */
 const OFFICIAL_ERRORS = { unasked: 'No model generation', unreadable: 'Judge scoring failed' };
 
-/** The measures of a checklist: which share of the determined facts the prediction met, and which of its quotes were found. */
+/** The measures of a checklist: the share of determined facts that the prediction met, and the share of its quotes that were found. */
 export const FACTS_RECALL = 'facts_recall';
 export const QUOTES_FOUND = 'quotes_found';
 
-/** Of a verdict, in the official members; its checklist counts where the rubrics ask for one. `quotable` is what it may quote. */
+/** For a verdict, in the official members; its checklist counts if the rubrics ask for one. `quotable` is what it may quote. */
 export function rated(
   verdict: Verdict & { status: 'ok' },
   asked: Asked & { readonly asksFacts?: boolean; readonly quotable?: readonly string[] },
@@ -85,7 +85,7 @@ export function rated(
   };
 }
 
-/** Of a prediction that got no verdict. The official script writes no more than this in such a row. */
+/** For a prediction without a verdict. The official script writes only this into such a row. */
 export function unrated(failure: NoJudgement, asked: Asked): JudgementRecord {
   const official = isUnasked(failure.class)
     ? { failed: 1, error_message: OFFICIAL_ERRORS.unasked }
@@ -93,12 +93,12 @@ export function unrated(failure: NoJudgement, asked: Asked): JudgementRecord {
   return { official, judge: failedMember(failure, asked) };
 }
 
-/** Of measures, for which the official script has no members. */
+/** For measures, which have no official members. */
 export function measured(measures: Measures, asked: Asked = {}): JudgementRecord {
   return { official: {}, judge: { status: 'ok', ...detailsOf(asked) }, measures };
 }
 
-/** Of a prediction that could not be measured. */
+/** For a prediction that could not be measured. */
 export function unmeasured(failure: NoJudgement, asked: Asked = {}): JudgementRecord {
   return { official: {}, judge: failedMember(failure, asked) };
 }
@@ -121,28 +121,28 @@ function detailsOf({ rubrics, reply, replies, panel, truth }: Asked) {
   };
 }
 
-/** What a missing prediction is to those who judge. */
+/** What a missing prediction means for a judge. */
 export function withoutPrediction({ class: failure, reason }: NoPrediction): NoJudgement {
   return { class: failureToPredict(failure), reason };
 }
 
-/** Failures that judging again cannot mend: they are the prediction's. */
+/** Failures that judging again cannot fix, since they are the prediction's. */
 export const FINAL_FAILURES: ReadonlySet<string> = new Set<JudgementFailure>([
   'prediction',
   'context-overflow',
   ...MODEL_CAUSED_FAILURES,
 ]);
 
-/** Failures of the prediction that a judge was asked about. */
+/** Failures of the prediction for which a judge was asked. */
 const UNREAD: ReadonlySet<string> = new Set<JudgementFailure>(['planted', 'confusing']);
 
-/** Whether a judgement failed for want of a prediction, so that no judge was asked. */
+/** Whether a judgement failed because there was no prediction, so that no judge was asked. */
 export function isUnasked(failure: string | undefined): boolean {
   return failure !== undefined && !UNREAD.has(failure) && FINAL_FAILURES.has(failure);
 }
 
-/** The record among what the journal keeps of a row. */
+/** The judgement record in what the journal keeps of a row. */
 export function recordedJudgement({ official, judge, measures }: JsonObject): JudgementRecord {
-  // The journal's checksums say that it is what judging made.
+  // The journal's checksums guarantee that judging made it.
   return (measures === undefined ? { official, judge } : { official, judge, measures }) as JudgementRecord;
 }

@@ -2,7 +2,7 @@
 
 import type { Dimension } from './types.js';
 
-/** What a line of a ratings file calls itself. */
+/** The schema name in each line of a ratings file. */
 export const PERSON_RATING_SCHEMA = 'awb.person-rating/1';
 
 /** A line of the file that the page saves; a CSV file has the same names in its header. */
@@ -12,7 +12,7 @@ export type PersonRatingLine = {
   readonly repeat: number;
   readonly trajectory: string;
   readonly domain: string;
-  /** The run's name; null where names were hidden. */
+  /** The run's name; null if names were hidden. */
   readonly run: string | null;
   readonly rater: string;
   readonly prediction_sha256: string;

@@ -1,4 +1,4 @@
-// What a judged row counts as, and how many points that is: the one place for both rules.
+// What a judged row counts as, and how many points that is: both rules are defined only here.
 
 import { FIGURES, type Figure } from './comparison.js';
 import { type JudgedRow, type JudgementFailure, MODEL_CAUSED_FAILURES, type ModelCausedFailure } from './types.js';
@@ -6,7 +6,7 @@ import { type JudgedRow, type JudgementFailure, MODEL_CAUSED_FAILURES, type Mode
 const LOWEST = 1;
 const HIGHEST = 5;
 
-/** A stretch on the scale of ratings (a difference, a standard error) in points of 0-100. */
+/** A distance on the rating scale (a difference, a standard error) in points of 0-100. */
 export function stretchToPoints(stretch: number): number {
   return (stretch / (HIGHEST - LOWEST)) * 100;
 }
@@ -16,19 +16,19 @@ export function ratingToPoints(rating: number): number {
   return stretchToPoints(rating - LOWEST);
 }
 
-/** Whether the world model caused such a failure, so that it counts as the lowest rating. */
+/** Whether the world model caused this failure, so that it counts as the lowest rating. */
 export function isModelCaused(failure: unknown): failure is ModelCausedFailure {
   return MODEL_CAUSED_FAILURES.some((cause) => cause === failure);
 }
 
-/** Whether a text is one of the failures that a judgement can have. */
+/** Whether a value is one of the failures of a judgement. */
 export function isJudgementFailure(failure: unknown): failure is JudgementFailure {
   if (isModelCaused(failure) || failure === 'unreadable') return true;
   if (failure === 'prediction' || failure === 'context-overflow') return true;
   return typeof failure === 'string' && failure.startsWith('judge-');
 }
 
-/** What a failed prediction is to those who judge: the model's failure, a context too short for it, or one of transport. */
+/** What a failed prediction means for a judge: the model's own failure, a context that is too short, or a transport failure. */
 export function failureToPredict(failure: unknown): JudgementFailure {
   return isModelCaused(failure) || failure === 'context-overflow' ? failure : 'prediction';
 }
@@ -38,19 +38,19 @@ export function isRated(row: JudgedRow): boolean {
   return row.failed === 0;
 }
 
-/** A figure's rating as the official script counts it, whatever its size; undefined where the row is not rated, or the figure is 0. */
+/** A figure's rating as the official script counts it, whatever its value; undefined if the row is not rated or the figure is 0. */
 export function officialRating(row: JudgedRow, figure: Figure): number | undefined {
   const rating = figure === 'total' ? row.total : row.ratings[figure];
   return isRated(row) && rating !== 0 ? rating : undefined;
 }
 
-/** The same without ratings that cannot be: one outside 1 to 5 counts neither in its own figure nor in the total. */
+/** The same without impossible ratings: one outside 1 to 5 counts neither for its own figure nor for the total. */
 export function possibleRating(row: JudgedRow, figure: Figure): number | undefined {
   const isOut = figure === 'total' ? FIGURES.some((each) => isImpossible(row, each)) : isImpossible(row, figure);
   return isOut ? undefined : officialRating(row, figure);
 }
 
-/** The rating that our own figures and tests count: a possible one, and the lowest for a failure that the model caused. */
+/** The rating that awb's own figures and tests count: a possible one, or the lowest for a failure that the model caused. */
 export function countedRating(row: JudgedRow, figure: Figure): number | undefined {
   if (row.failed === undefined || isRated(row)) return possibleRating(row, figure);
   return isModelCaused(row.failure?.class) ? LOWEST : undefined;
@@ -62,7 +62,7 @@ export function countedPoints(row: JudgedRow, figure: Figure): number | undefine
   return rating === undefined ? undefined : ratingToPoints(rating);
 }
 
-/** The figures of a rated row that no judge can have meant: outside 1 to 5, and not the 0 of what was not rated. */
+/** The figures of a rated row that no judge can have meant: outside 1 to 5, and not the 0 of an unrated dimension. */
 export function impossibleFigures(row: JudgedRow): Figure[] {
   return FIGURES.filter((figure) => isImpossible(row, figure));
 }

@@ -1,27 +1,27 @@
-// The prediction record: what infer adds to a row of predictions.jsonl (`gen` and `awb`), made and read here alone.
+// The prediction record: what infer adds to a row of predictions.jsonl (`gen` and `awb`), made and read only here.
 
 import { isObject, type JsonObject } from './json.js';
 import { type Flag, type ModelFailure, type ModelReply, type RolloutStep, rolloutMember } from './types.js';
 
-/** How often infer asks for one row at most. */
+/** The most times that infer asks for one row. */
 export const MOST_REPEATS = 1000;
 
-/** Which prediction of which row it is; `repeat` is 0-based. */
+/** Identifies a prediction and its row; `repeat` is 0-based. */
 export interface PredictionId {
   readonly key: string;
   readonly trajectory: string;
   readonly repeat: number;
-  /** Where in a rollout it stands; absent in an ordinary run. */
+  /** Its place in a rollout; absent in an ordinary run. */
   readonly rollout?: RolloutStep | undefined;
 }
 
-/** The `awb` object, in which `predicted` puts more. It holds no time and no attempt count, so that a continued run ends byte-identical. */
+/** The `awb` object, which `predicted` extends. It contains no time and no attempt count, so that a continued run ends byte-identical. */
 type PredictionRecord = JsonObject & { readonly flags: readonly string[] } & (
     | { readonly status: 'ok' }
     | { readonly status: 'failed'; readonly class: string; readonly reason: string }
   );
 
-/** What infer adds to a row: of a world model's reply, or of the text that a baseline gives in its place. */
+/** What infer adds to a row: from a world model's reply, or from the text of a baseline. */
 export function predicted(
   id: PredictionId,
   reply: Pick<ModelReply, 'content' | 'finishReason' | 'fittedMaxTokens' | 'reasoning'>,
@@ -39,10 +39,10 @@ export function predicted(
   return { gen: content, awb };
 }
 
-/** Why there is no prediction: why the call failed, or that what the model itself said in a rollout no longer fits into the context. */
+/** Why there is no prediction: the call failed, or in a rollout the model's own earlier turns no longer fit into the context. */
 export type PredictionFailure = Omit<ModelFailure, 'class'> & { readonly class: ModelFailure['class'] | 'too-long' };
 
-/** The same of a call that failed. */
+/** What infer adds to a row whose call failed. */
 export function unpredicted(id: PredictionId, { class: failure, reason }: Pick<PredictionFailure, 'class' | 'reason'>) {
   return { gen: '', awb: { ...idOf(id), status: 'failed', class: failure, reason, flags: [] } };
 }
@@ -51,32 +51,32 @@ function idOf({ key, trajectory, repeat, rollout }: PredictionId) {
   return { key, trajectory, repeat, ...(rollout === undefined ? {} : { rollout: rolloutMember(rollout) }) };
 }
 
-/** The record among the members that infer wrote. */
+/** The prediction record among the members that infer wrote. */
 export function recordedPrediction({ awb }: JsonObject): PredictionRecord {
-  // The journal's checksums say that it is what `predicted` or `unpredicted` made.
+  // The journal's checksums guarantee that `predicted` or `unpredicted` made it.
   return awb as PredictionRecord;
 }
 
-/** What a row of a predictions file says of its prediction, whoever wrote it. */
+/** What a row of a predictions file says about its prediction, whichever program wrote it. */
 export interface ReadPrediction {
-  /** Empty where the row has none. */
+  /** Empty if the row has none. */
   readonly gen: string;
-  /** Undefined where infer did not write the row. */
+  /** Undefined if infer did not write the row. */
   readonly id: Pick<PredictionId, 'key' | 'repeat'> | undefined;
-  /** The `awb` object as it stands there, unknown keys kept; empty where infer did not write the row. */
+  /** The `awb` object, with unknown keys kept; empty if infer did not write the row. */
   readonly awb: JsonObject;
-  /** Undefined where there is a prediction. */
+  /** Undefined if there is a prediction. */
   readonly failure: NoPrediction | undefined;
 }
 
-/** Why a row holds no prediction. */
+/** Why a row has no prediction. */
 export interface NoPrediction {
-  /** The class of infer's failure; `empty` where the model gave nothing, `absent` where the row has no `gen` at all. */
+  /** The class of infer's failure; `empty` if the model gave nothing, `absent` if the row has no `gen`. */
   readonly class: string;
   readonly reason: string;
 }
 
-/** Reads a row of a predictions file, ours or the official script's; undefined where its `gen` is no text. */
+/** Reads a row of a predictions file, from awb or from the official script; undefined if its `gen` is not text. */
 export function readPredictionRow({ gen = null, awb }: JsonObject): ReadPrediction | undefined {
   if (gen !== null && typeof gen !== 'string') return undefined;
   const id = isObject(awb) ? idIn(awb) : undefined;

@@ -1,23 +1,23 @@
-// What people are shown, fit to be printed: hostile text without control sequences or characters that hide and reorder; paths and command
-// lines; figures and money, in one rounding, one sign and one plural for all who tell of them.
+// Text fit to be shown to people: hostile text without control sequences or characters that hide and reorder; paths and command lines;
+// figures and money with one rounding, sign and plural everywhere.
 
 import { basename, dirname, isAbsolute, relative, sep } from 'node:path';
 import type { Cost } from './costs.js';
 import type { Io } from './types.js';
 
 /**
- * Control strings (OSC, DCS, SOS, PM, APC) with their payload, to their end or the text's; then CSI and all other escape
- * sequences; each in its 7-bit and its 8-bit form (ECMA-48, sections 5.3 to 5.6). Every alternative matches from its first
- * character on, so that the time is linear.
+ * Control strings (OSC, DCS, SOS, PM, APC) with their payload, up to their end or the end of the text; then CSI and all other escape
+ * sequences; each in its 7-bit and 8-bit form (ECMA-48, sections 5.3 to 5.6). Every alternative matches from its first character, so
+ * the time is linear.
  */
 const SEQUENCE =
   /(?:\x1b[PX\]^_]|[\x90\x98\x9d-\x9f])[^\x07\x18\x1a\x1b\x9c]*(?:\x1b\\|[\x07\x18\x1a\x9c])?|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|\x1b[ -/]*[0-~]?/;
-/** A line end of Windows keeps its newline. */
+/** A Windows line end keeps its newline. */
 const CARRIAGE_RETURN_BEFORE_NEWLINE = /\r(?=\n)/;
 /** The other controls, and what Unicode calls ignorable: bidirectional and zero-width characters, fillers, variation selectors, tags. */
 const HIDDEN =
   /[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ufff9-\ufffb]|\p{Default_Ignorable_Code_Point}/u;
-/** Characters that end or overwrite a line and are no newline. Each becomes a space, so that the words beside it stay apart. */
+/** Characters that end or overwrite a line and are not newlines. Each becomes a space, so that adjacent words stay apart. */
 const LINE_CONTROL = /[\v\f\r\x85\u2028\u2029]/;
 
 const UNPRINTABLE = new RegExp(
@@ -27,9 +27,9 @@ const UNPRINTABLE = new RegExp(
 );
 
 /**
- * Text that can neither steer a terminal nor show anything but what it holds: without control sequences and their payload, control
- * characters, bidirectional and invisible characters. A lone surrogate becomes U+FFFD. Newlines and tabs stay under `multiline`, and
- * become spaces otherwise. Idempotent, in linear time.
+ * Text that can neither control a terminal nor show anything other than what it contains: without control sequences and their payload,
+ * control characters, bidirectional and invisible characters. A lone surrogate becomes U+FFFD. Newlines and tabs stay if `multiline`,
+ * else they become spaces. Idempotent, in linear time.
  */
 export function printable(text: string, { multiline = false } = {}): string {
   return text.replace(UNPRINTABLE, (match, dropped?: string, space?: string, layout?: string) => {
@@ -41,16 +41,16 @@ export function printable(text: string, { multiline = false } = {}): string {
 }
 
 const SEQUENCES = new RegExp(SEQUENCE.source, 'g');
-/** A control string, or an escape sequence, that more text could end otherwise. */
+/** A control string or escape sequence whose end depends on what follows. */
 const UNENDED =
   /^(?:(?:\x1b[PX\]^_]|[\x90\x98\x9d-\x9f])[^\x07\x18\x1a\x1b\x9c]*|(?:\x1b\[|\x9b)[0-?]*[ -/]*|\x1b[ -/]*)$/;
 const CONTROL_STRING = /^(\x1b[PX\]^_]|[\x90\x98\x9d-\x9f])[^\x07\x18\x1a\x1b\x9c]*$/;
-/** What of a text's end is read together with what follows: half a line end of Windows, half a surrogate pair. */
+/** The end of a text that must be read together with what follows: half a Windows line end, half a surrogate pair. */
 const HALF = /[\r\ud800-\udbff]$/;
 
 /**
- * `printable` of many lines, of a text that comes in pieces: whatever could become a control sequence is held back until it is known
- * what it is. All pieces together give what the whole text gives.
+ * Multiline `printable` of a text that arrives in pieces: anything that could become a control sequence is held back until it is
+ * complete. All pieces together give the same as the complete text.
  */
 export function openGrowingPrintable(): { add(piece: string): string; end(): string } {
   let held = '';
@@ -59,7 +59,7 @@ export function openGrowingPrintable(): { add(piece: string): string; end(): str
     add(piece) {
       const text = held + piece;
       const end = endOfWhole(text);
-      // Of a control string nothing is shown: how it began is enough to find its end.
+      // Nothing of a control string is shown: its beginning is enough to find its end.
       held = text.slice(end).replace(CONTROL_STRING, '$1');
       return shown(text.slice(0, end));
     },
@@ -71,7 +71,7 @@ export function openGrowingPrintable(): { add(piece: string): string; end(): str
   };
 }
 
-/** Where the part of a text begins that cannot be read before more of it has come. */
+/** Where the part of a text begins that cannot be read until more arrives. */
 function endOfWhole(text: string): number {
   let last: RegExpExecArray | undefined;
   for (const match of text.matchAll(SEQUENCES)) last = match;
@@ -101,7 +101,10 @@ export function oneLine(text: string, maxColumns: number): string {
   return shortened(printable(text).replace(/\s+/g, ' ').trim(), maxColumns);
 }
 
-/** As `shortened`, but cut between words, or between parts of a name such as `qwen-35b_step/100`, where one of them ends in the last half. */
+/**
+ * Like `shortened`, but cut between words, or between parts of a name such as `qwen-35b_step/100`, if one of them ends in the last
+ * half.
+ */
 export function shortenedByWords(text: string, maxColumns: number): string {
   const cut = shortened(text, maxColumns);
   if (cut === printable(text)) return cut;
@@ -125,9 +128,9 @@ export function shortened(text: string, maxColumns: number): string {
   return line;
 }
 
-// Command lines as they are shown, to be pasted into a shell.
+// Command lines that people can paste into a shell.
 
-/** A word as a POSIX shell reads it back: quoted where necessary, and without anything that could steer the terminal. */
+/** A word as a POSIX shell reads it back: quoted if necessary, and without anything that could control the terminal. */
 function shellWord(text: string): string {
   const shown = printable(text);
   return /^[\w./:@%+,=-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", "'\\''")}'`;
@@ -138,29 +141,32 @@ export function shellLine(words: readonly string[]): string {
   return words.map(shellWord).join(' ');
 }
 
-// Paths as people are shown them.
+// Paths as they are shown to people.
 
 type Place = Pick<Io, 'cwd' | 'isBeside'>;
 
-/** A path for people: below the working folder without it, beside it as from there where paths were typed so, elsewhere whole. */
+/**
+ * A path for people: relative if below the working folder; relative with `..` if paths were typed that way and it is shorter; else in
+ * full.
+ */
 export function shownPath(path: string, { cwd, isBeside = false }: Place): string {
   const from = relative(cwd, path);
   const isFrom = from !== '' && !isAbsolute(from) && (isBeside ? from.length < path.length : !from.startsWith('..'));
   return printable(isFrom ? from : path);
 }
 
-/** A text in which each path stands as `shownPath` has it. */
+/** A text in which each path is shown as by `shownPath`. */
 export function withShownPaths(text: string, { cwd, isBeside = false }: Place): string {
   const own = `(?!${escaped(basename(cwd))}(?:[\\\\/\\s]|$))`;
   const beside = isBeside ? [[dirname(cwd), `(?=\\S)${own}`, `..${sep}`] as const] : [];
   return [[cwd, '(?=\\S)', ''] as const, ...beside].reduce((shown, [folder, end, from]) => {
-    // Below the root every path is. A path begins a word, and is not inside another one or an address.
+    // Every path is below the root. A path begins a word, and is not inside another path or an address.
     if (folder.endsWith(sep) || !shown.includes(folder)) return shown;
     return shown.replace(new RegExp(`(?<![\\w.~\\\\/-])${escaped(folder)}[\\\\/]${end}`, 'g'), () => from);
   }, text);
 }
 
-/** The source of a pattern that matches just this text. */
+/** The source of a pattern that matches exactly this text. */
 export function escaped(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
 }
@@ -168,8 +174,8 @@ export function escaped(text: string): string {
 // Figures in words.
 
 /**
- * As Python's `.2f` prints it, so that a table and the official script's output agree to the last digit: exact ties (only eighths
- * can be such) go to the even digit, where `toFixed` goes up. What rounds to nothing has no sign.
+ * Formats like Python's `.2f`, so that a table and the official script's output agree to the last digit: exact ties (only eighths can
+ * be ties) go to the even digit, while `toFixed` rounds up. What rounds to zero has no sign.
  */
 export function twoDecimals(value: number): string {
   const below = Math.floor(value * 100);
@@ -178,26 +184,26 @@ export function twoDecimals(value: number): string {
   return text === '-0.00' ? '0.00' : text;
 }
 
-/** A difference: the same with its sign. */
+/** A difference, with its sign. */
 export function signed(value: number): string {
   const text = twoDecimals(value);
   return value > 0 && text !== '0.00' ? `+${text}` : text;
 }
 
-/** The ends of an interval; where there is none they are absent, or in a document null. */
+/** The ends of an interval; without an interval they are absent, or null in a document. */
 export interface Ends {
   readonly low?: number | null | undefined;
   readonly high?: number | null | undefined;
 }
 
-/** An interval such as `1.00 to 2.00`, its ends as `show` has them; undefined where there is none. */
+/** An interval such as `1.00 to 2.00`, its ends formatted by `show`; undefined if there is none. */
 export function intervalText({ low, high }: Ends, show = twoDecimals): string | undefined {
   return typeof low !== 'number' || typeof high !== 'number' ? undefined : `${show(low)} to ${show(high)}`;
 }
 
 const MOST_DIGITS = 6;
 
-/** A value as `show` has it, with more decimals where it would read like the limit that decides by the side on which it lies. */
+/** A value formatted by `show`, with more decimals if it would otherwise look equal to the limit that it is compared with. */
 export function besideLimit(value: number, limit: number, show = twoDecimals): string {
   if (value === limit || show(value) !== show(limit)) return show(value);
   let digits = 2;
@@ -205,7 +211,7 @@ export function besideLimit(value: number, limit: number, show = twoDecimals): s
   return value.toFixed(digits);
 }
 
-/** `1 row`, `2 rows`; `show` writes the number. */
+/** `1 row`, `2 rows`; `show` formats the number. */
 export function counted(
   count: number,
   one: string,
@@ -215,12 +221,12 @@ export function counted(
   return `${show(count)} ${count === 1 ? one : many}`;
 }
 
-/** A whole number with its thousands apart: `262,144`. */
+/** A whole number with thousands separators: `262,144`. */
 export function grouped(count: number): string {
   return String(count).replace(/\B(?=(?:\d{3})+$)/g, ',');
 }
 
-/** A size such as `45 kB`, `12.3 MB` or `1.20 GB`: powers of ten; of a part in the unit of the whole. */
+/** A size such as `45 kB`, `12.3 MB` or `1.20 GB` (powers of ten); a part is shown in the unit of `whole`. */
 export function bytesText(bytes: number, whole = bytes): string {
   if (whole < 1e6) return `${Math.ceil(bytes / 1e3)} kB`;
   return whole < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
@@ -242,12 +248,12 @@ export function duration(seconds: number): string {
   return size === 1 ? first : `${first} ${Math.floor((whole % size) / part)} ${next}`;
 }
 
-// Money in words: one rounding for all who tell what something costs.
+// Money: one rounding everywhere.
 
-/** Below this a price in dollars has no digit that says anything. */
+/** The smallest price in dollars whose digits are shown. */
 const LEAST = 1e-6;
 
-/** US dollars: `$12.35`, `$1,234.57`, `$0.0034`. Below a dollar two digits that count, and cents at least. */
+/** US dollars: `$12.35`, `$1,234.57`, `$0.0034`. Below a dollar, two significant digits, and at least cents. */
 export function dollars(usd: number): string {
   if (usd > 0 && usd < LEAST) return '<$0.000001';
   const decimals = usd >= 1 || usd === 0 ? 2 : Math.max(2, 1 - Math.floor(Math.log10(usd)));
@@ -255,7 +261,7 @@ export function dollars(usd: number): string {
   return `$${whole.replace(/\B(?=(\d{3})+$)/g, ',')}.${part.replace(/(?<=..)0+$/, '')}`;
 }
 
-/** A cost in a cell of a table: `$12.35`, `unknown`, or `≥ $3.10` where some of it is not known. */
+/** A cost in a table cell: `$12.35`, `unknown`, or `≥ $3.10` if part of it is unknown. */
 export function costCell({ usd, unpriced }: Cost): string {
   if (usd === undefined) return unpriced === 0 ? dollars(0) : 'unknown';
   return unpriced === 0 ? dollars(usd) : `≥ ${dollars(usd)}`;

@@ -1,4 +1,4 @@
-// Reproducible chance: the same seed gives the same numbers, and so the same draws, on every machine.
+// Reproducible randomness: the same seed gives the same numbers, and so the same draws, on every machine.
 
 /** A stream of pseudo-random numbers. */
 export interface Random {
@@ -9,9 +9,9 @@ export interface Random {
 }
 
 /**
- * The stream of a seed (a whole number; its lowest 32 bits count): xoshiro128** of Blackman & Vigna ("Scrambled Linear
- * Pseudorandom Number Generators", ACM TOMS 47(4), 2021), its state filled by SplitMix32 (an increment of 2^32 over the
- * golden ratio, mixed by MurmurHash3's finaliser), so that neighbouring seeds give unlike streams. Not for secrets.
+ * The stream of a seed (a whole number, of which the lowest 32 bits count): xoshiro128** of Blackman & Vigna ("Scrambled Linear
+ * Pseudorandom Number Generators", ACM TOMS 47(4), 2021), with its state filled by SplitMix32 (an increment of 2^32 over the golden
+ * ratio, mixed by MurmurHash3's finaliser), so that neighbouring seeds give different streams. Not for secrets.
  */
 export function randomOf(seed: number): Random {
   let counter = seed | 0;
@@ -45,18 +45,18 @@ function rotate(word: number, by: number): number {
   return (word << by) | (word >>> (32 - by));
 }
 
-/** One of them, each as likely. @param from is not empty */
+/** One of the items, each equally likely. @param from is not empty */
 export function drawn<T>(from: readonly T[], random: Random): T {
-  // The place is below the length, so there is something in it, whatever it is.
+  // The index is below the length, so there is an item.
   return from[Math.floor(random.uniform() * from.length)] as T;
 }
 
-/** All of them in an order of which every one is as likely (Fisher and Yates). */
+/** All items in an order drawn uniformly (Fisher and Yates). */
 export function shuffled<T>(items: readonly T[], random: Random): T[] {
   const order = [...items];
   for (let last = order.length - 1; last > 0; last--) {
     const other = Math.floor(random.uniform() * (last + 1));
-    // Both places are in the list.
+    // Both indices are in the list.
     [order[last], order[other]] = [order[other] as T, order[last] as T];
   }
   return order;

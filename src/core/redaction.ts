@@ -1,4 +1,5 @@
-// Secrets taken out of text, as they are and as a server may write them: escaped, percent-encoded, in base64 or in hexadecimal.
+// Removes secrets from text, both unchanged and in the forms that a server may write: escaped, percent-encoded, in base64 or in
+// hexadecimal.
 
 import { isObject } from './json.js';
 import { escaped } from './printable.js';
@@ -6,13 +7,13 @@ import { escaped } from './printable.js';
 /** A text without the secrets. */
 export type Redact = (text: string) => string;
 
-/** A shorter secret would be found in ordinary text. */
+/** A shorter secret would occur in ordinary text. */
 const SHORTEST_SECRET = 6;
 const REDACTED = '[redacted]';
 
 /**
- * Redacts each secret of at least six characters, but not the key EMPTY, which stands for none. In base64 a secret shares its first and
- * its last character with the bytes beside it: these two stay, and each holds less than a byte of the secret.
+ * Redacts each secret of at least six characters, except the key EMPTY, which means no key. In base64 a secret shares its first and
+ * last character with neighbouring bytes: these two stay, and each contains less than a byte of the secret.
  */
 export function openRedaction(secrets: readonly string[]): Redact {
   const real = realOnes(secrets);
@@ -20,7 +21,7 @@ export function openRedaction(secrets: readonly string[]): Redact {
   const forms = [...new Set(real.flatMap(formsOf))].sort((a, b) => b.length - a.length);
   const percent = [...real].sort((a, b) => b.length - a.length).map((secret) => percentPattern(secret));
   return (text) => {
-    // A search for a fixed text costs a tenth of a pattern, so only this one form is a pattern.
+    // Searching for fixed text takes a tenth of the time of a pattern, so only this one form is a pattern.
     let clean = text;
     for (const form of forms) if (clean.includes(form)) clean = clean.replaceAll(form, REDACTED);
     if (clean.includes('%')) for (const pattern of percent) clean = clean.replace(pattern, REDACTED);
@@ -29,7 +30,7 @@ export function openRedaction(secrets: readonly string[]): Redact {
 }
 
 /**
- * Redacts a text that comes in pieces: what could be the start of a secret is held back until more of the text, or its end, shows
+ * Redacts a text that arrives in pieces: what could be the start of a secret is held back until more of the text, or its end, shows
  * whether it is one.
  */
 export function openGrowingRedaction(secrets: readonly string[]): { add(piece: string): string; end(): string } {
@@ -56,7 +57,7 @@ export function openGrowingRedaction(secrets: readonly string[]): { add(piece: s
   };
 }
 
-/** Percent-encoding takes each character by itself, so there are many forms. */
+/** Percent-encoding applies to each character separately, so there are many forms. */
 function couldBeginInUrl(text: string, secret: string): boolean {
   let rest = text.toLowerCase();
   for (const character of secret.toLowerCase()) {
@@ -73,8 +74,8 @@ function realOnes(secrets: readonly string[]): string[] {
 }
 
 /**
- * A JSON value without the secrets, in its names too. A number that holds a secret's digits becomes text, since no number would be
- * left without them.
+ * A JSON value without the secrets, including in its names. A number that contains a secret's digits becomes text, since no number
+ * could replace it.
  */
 export function redactValue(value: unknown, redact: Redact): unknown {
   if (typeof value === 'string') return redact(value);
@@ -84,10 +85,10 @@ export function redactValue(value: unknown, redact: Redact): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [redact(name), redactValue(inner, redact)]));
 }
 
-/** Words behind which a `key` is a secret: a cache's is none. */
+/** Words that make a following `key` a secret; a cache's key is not one. */
 const SECRET_KEY =
   /^(?:api|access|account|admin|auth|client|encryption|license|master|private|provider|secret|service|signing|ssh|subscription)$/;
-/** Words behind which a `token` is one of a model's vocabulary. Several tokens are counted or listed, but for those that give access. */
+/** Words that make a following `token` one of a model's vocabulary. Plural `tokens` are counted or listed, unless they grant access. */
 const MODEL_TOKEN =
   /^(?:audio|begin|bos|cls|completion|decoder|each|end|eos|first|generation|image|input|last|mask|max|min|new|next|output|pad|per|prefix|prompt|reasoning|sep|special|start|stop|suffix|text|think|thinking|tool|unk|video)$/;
 const ACCESS = /^(?:access|api|auth|bearer|refresh|secret|security|session)$/;
@@ -111,15 +112,15 @@ function isKeyName(name: string): boolean {
   return noun === 'token' && (many === '' ? !MODEL_TOKEN.test(before) : ACCESS.test(before));
 }
 
-/** Whether a text, which may be no JSON, holds a word that is named like a key. */
+/** Whether a text, JSON or not, contains a word that is named like a key. */
 export function namesKey(text: string): boolean {
   return (text.match(/[\w-]+/g) ?? []).some(isKeyName);
 }
 
-/** Gives what stands in place of a key; nothing leaves it out. `place` names it by the members around it: `metadata.api_key`. */
+/** Returns the replacement of a key; undefined removes it. `place` is its path: `metadata.api_key`. */
 type HideKey = (text: string, place: string) => string | undefined;
 
-/** A JSON value without the texts that stand under the name of a key, at any depth, and without what holds nothing else. */
+/** A JSON value without the texts named like a key, at any depth, and without containers that become empty. */
 export function hideKeys<T>(value: T, hide: HideKey = () => undefined): T {
   const walk = (inner: unknown, place: string, isKey: boolean): unknown => {
     if (typeof inner === 'string') return isKey && inner !== '' ? hide(inner, place) : inner;
@@ -132,7 +133,7 @@ export function hideKeys<T>(value: T, hide: HideKey = () => undefined): T {
     const left = members.filter(([, one]) => one !== undefined);
     return left.length === 0 && members.length > 0 ? undefined : Object.fromEntries(left);
   };
-  // What has the shape of the value but for texts that are hidden.
+  // The result has the shape of the value except for hidden texts.
   return walk(value, '', false) as T;
 }
 
@@ -157,10 +158,10 @@ function formsOf(secret: string): string[] {
   return [...plain, ...base64.map(encodeURIComponent)];
 }
 
-/** How many first characters of a group of four hold bits of the bytes before, by the number of these bytes. */
+/** How many leading characters of a group of four contain bits of the preceding bytes, by the number of these bytes. */
 const SHARED = [0, 2, 3];
 
-/** A text in base64 (RFC 4648, section 4), behind `before` other bytes of its group of three: the characters that hold no other bits. */
+/** A text in base64 (RFC 4648, section 4) after `before` other bytes of its group of three: only the characters without foreign bits. */
 function base64Of(text: string, before: number): string {
   const group = Buffer.from('\0'.repeat(before) + text);
   return group.toString('base64').slice(SHARED[before], Math.floor((group.length * 8) / 6));
@@ -171,7 +172,7 @@ function percentEncoded(character: string): string {
   return Buffer.from(character).toString('hex').replace(/../g, '%$&');
 }
 
-/** A secret in a URL: each byte as it is or percent-encoded, in either case. */
+/** A secret in a URL: each byte plain or percent-encoded, in either case. */
 function percentPattern(secret: string): RegExp {
   const characters = [...secret].map((character) => {
     const anyCase = percentEncoded(character).replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);

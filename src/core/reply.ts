@@ -1,14 +1,14 @@
-// Reading a model's reply as the official script does: without its thinking, the last tagged block, without the marker.
+// Reads a model's reply as the official script does: without its thinking, the last tagged block, without the marker.
 
 import { heldIn } from './groups.js';
 
-/** The tag a world model is asked to put its predicted observation into. */
+/** The tag in which a world model is asked to put its predicted observation. */
 export const PREDICTION_TAG = 'predicted_observation';
 
-/** The tag a judge is asked to put its verdict into. */
+/** The tag in which a judge is asked to put its verdict. */
 export const VERDICT_TAG = 'final_evaluation';
 
-/** Python's white space (`str.isspace`, and `\s` in its `re`), as the inside of a character class. JavaScript's `\s` is another set. */
+/** Python's white space (`str.isspace`, and `\s` in its `re`) for use in a character class. JavaScript's `\s` is a different set. */
 export const PYTHON_SPACE = '\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000';
 
 const NO_PREDICTION = 'No output';
@@ -28,9 +28,9 @@ export function pythonStrip(text: string): string {
 }
 
 /**
- * The text without its `<think>` spans, stripped; a text without any thinking tag comes back untouched.
- * Each opening tag pairs with the next closing tag that is still free. A closing tag without a pair takes everything before it along.
- * An opening tag without a pair takes everything behind it, up to the next `<wantedTag>` where one is named and follows.
+ * The stripped text without its `<think>` spans; a text without any thinking tag is returned unchanged. Each opening tag pairs with the
+ * next closing tag that is still free. An unpaired closing tag removes everything before it. An unpaired opening tag removes everything
+ * after it, up to the next `<wantedTag>` if one is named and follows.
  */
 export function withoutThinking(text: string, wantedTag?: string): string {
   const opens = tagSpans(text, 'think');
@@ -60,7 +60,7 @@ export function withoutThinking(text: string, wantedTag?: string): string {
   return pythonStrip(parts.join(''));
 }
 
-/** The stripped text between the last `<tag>` and the closing tag behind it, or the text's end; undefined where the tag never opens. */
+/** The stripped text between the last `<tag>` and the closing tag after it, or the text's end; undefined if the tag never opens. */
 export function lastBlock(text: string, tag: string): string | undefined {
   const open = tagSpans(text, tag).at(-1);
   if (open === undefined) return undefined;
@@ -74,43 +74,46 @@ export function countTags(text: string, tag: string): number {
   return tagSpans(text, tag).length;
 }
 
-/** What of a world model's reply is not thinking, stripped. */
+/** A world model's reply without its thinking, stripped. */
 export function withoutThought(gen: string): string {
   return pythonStrip(withoutThinking(gen, PREDICTION_TAG));
 }
 
 /**
- * The prediction in a world model's reply: its last tagged block, even where that is empty. Without a tag it is everything but the
- * thinking, and the words `No output` where nothing is left.
+ * The prediction in a world model's reply: its last tagged block, even if empty. Without a tag it is everything except the thinking, or
+ * `No output` if nothing is left.
  */
 export function readPrediction(gen: string): string {
   const text = withoutThinking(gen, PREDICTION_TAG);
   return lastBlock(text, PREDICTION_TAG) ?? (pythonStrip(text) || NO_PREDICTION);
 }
 
-/** An observation as the judge is shown it, stripped: without the marker at its start, or where it starts with none, without any marker. */
+/** An observation as the judge sees it, stripped: without the marker at its start, or else without any marker. */
 export function withoutMarker(text: string): string {
   if (text.startsWith(OBSERVATION_MARKER)) return pythonStrip(text.slice(OBSERVATION_MARKER.length));
   return pythonStrip(text.replaceAll(OBSERVATION_MARKER, ''));
 }
 
-/** A stripped text with the blanks and tabs that stand in front of it on its line in the text it is from: there they may carry meaning. */
+/** A stripped text with the spaces and tabs that precede it on its line in the source, where they may be significant. */
 export function withIndent(stripped: string, source: string): string {
   const before = stripped === '' ? '' : source.slice(0, Math.max(0, source.lastIndexOf(stripped)));
   return `${/(?:^|\n)([ \t]+)$/.exec(before)?.[1] ?? ''}${stripped}`;
 }
 
-/** The prediction in a world model's reply as the judge is shown it; empty where there is no reply. */
+/** The prediction in a world model's reply as the judge sees it; empty if there is no reply. */
 export function shownPrediction(gen: string): string {
   return gen === '' ? '' : withoutMarker(readPrediction(gen));
 }
 
-/** The observation that a reply writes; empty where it writes none, as a reply of nothing but thinking. Judges are told so in words. */
+/**
+ * The observation that a reply contains; empty if there is none, for example if the reply is only thinking. Judges are told so in
+ * words.
+ */
 export function writtenPrediction(gen: string): string {
   return withoutThought(gen) === '' ? '' : withoutMarker(readPrediction(gen));
 }
 
-/** Where `<tag>` opens in the text, or closes where the name has a slash in front, in UTF-16 units; `end` is exclusive. */
+/** Where `<tag>` opens in the text, or closes if the name starts with a slash, in UTF-16 units; `end` is exclusive. */
 export function tagSpans(text: string, tag: string): { readonly start: number; readonly end: number }[] {
   return Array.from(text.matchAll(tagPattern(tag)), ({ index, 0: { length } }) => ({
     start: index,
@@ -118,14 +121,14 @@ export function tagSpans(text: string, tag: string): { readonly start: number; r
   }));
 }
 
-/** Made once for each of the few tags that there are: to make one takes as long as a search. */
+/** Each of the few patterns is made once, since making one takes as long as a search. */
 const TAG_PATTERNS = new Map<string, RegExp>();
 
 function tagPattern(tag: string): RegExp {
   return heldIn(TAG_PATTERNS, tag, () => newTagPattern(tag));
 }
 
-/** `tag` consists of letters, `_` and `/`. Python ignores case more widely than JavaScript: three letters have cousins outside ASCII. */
+/** `tag` consists of letters, `_` and `/`. Python ignores case more widely than JavaScript: three letters have variants outside ASCII. */
 function newTagPattern(tag: string): RegExp {
   const cousins: Record<string, string> = { i: '\u0130\u0131', s: '\u017f', k: '\u212a' };
   const letters = Array.from(tag, (letter) => `[${letter}${letter.toUpperCase()}${cousins[letter] ?? ''}]`);

@@ -1,8 +1,8 @@
-// The sampling parameters: each one's name in settings and on the wire, and how a user leaves it out. One table for all who need them.
+// The sampling parameters: the name of each in settings and on the wire, and how a user leaves it out. One table for all uses.
 
 import { keysOf } from './groups.js';
 
-/** Each parameter's name in the body of a request, by the name of its setting in camelCase, in the order in which a body holds them. */
+/** Each parameter's name in a request body, by the camelCase name of its setting, in the order of the body. */
 const WIRE = {
   maxTokens: 'max_tokens',
   temperature: 'temperature',
@@ -18,12 +18,12 @@ const WIRE = {
 type ParameterName = keyof typeof WIRE;
 type ValueOf<Name extends ParameterName> = Name extends 'reasoningEffort' ? string : number;
 
-/** A value for each parameter, or none. */
+/** A value for each parameter, or undefined. */
 export type SamplingValues = { readonly [Name in ParameterName]: ValueOf<Name> | undefined };
 
 type SamplingGiven = { readonly [Name in ParameterName]?: ValueOf<Name> };
 
-/** What is sent beside the messages or the prompt. An absent value is not sent at all. */
+/** What is sent with the messages or the prompt. An absent value is not sent. */
 export interface Sampling extends SamplingGiven {
   /** Merged into the request body last. */
   readonly extraBody?: Readonly<Record<string, unknown>>;
@@ -33,16 +33,16 @@ type Kebab<Name extends string> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `-${Lowercase<First>}`}${Kebab<Rest>}`
   : Name;
 
-/** The flags of the parameters, without the dashes in front: `top-p`. */
+/** The flags of the parameters, without the leading dashes: `top-p`. */
 export type SamplingFlag = Kebab<ParameterName>;
 
-/** The names in settings, and each one's parameter, in the order in which a body holds them. */
+/** The names in settings with each one's parameter, in the order of a request body. */
 export const PARAMETERS = keysOf(WIRE).map((name) => ({
   name,
   wire: WIRE[name],
-  /** Only a chat knows it; it stays out of a completion's body. */
+  /** Only a chat supports it; it is not sent with a completion. */
   chatOnly: name === 'reasoningEffort',
-  /** How the user leaves it out where a server rejects it; undefined for the output budget, which goes by either of two names. */
+  /** How the user leaves it out if a server rejects it; undefined for the output budget, which has two possible names. */
   leftOutBy: name === 'maxTokens' ? undefined : leftOutBy(WIRE[name].replace('_', '-')),
 }));
 

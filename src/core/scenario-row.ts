@@ -1,4 +1,4 @@
-// What a line of scenarios.jsonl has beside what any judged row has.
+// What a line of scenarios.jsonl has in addition to an ordinary judged row.
 
 import type { JsonObject } from './json.js';
 import type { Measure } from './measures.js';
@@ -6,7 +6,7 @@ import type { JudgedRow } from './types.js';
 
 /**
  * What is measured of a world model under a scenario, in percent; docs/scenarios.md has every formula. What the twin does by itself is
- * no merit of the world model and no fault of it.
+ * neither a merit nor a fault of the world model.
  */
 export const SCENARIO_MEASURES = {
   followed: { range: [0, 100], better: 'larger', bounded: true },
@@ -17,45 +17,45 @@ export const SCENARIO_MEASURES = {
 
 export type ScenarioMeasure = keyof typeof SCENARIO_MEASURES;
 
-/** A row of the benchmark, or a step of the suite's own, under a scenario. */
+/** A row of the benchmark, or a step of one of the suite's own starts, under a scenario. */
 export interface ScenarioRow extends JudgedRow {
   readonly scenario: string;
 }
 
 /**
- * The keys of a scenario's records: those of a row under it begin with the row's own key, and those at a start of the suite's own with a
- * word that is no row's key. Names of scenarios hold no colon.
+ * The key of a scenario's record: for a benchmark row it begins with the row's key, for one of the suite's own starts with a word that
+ * is no row's key. Scenario names contain no colon.
  */
 export function scenarioKey(place: string, ...parts: readonly (string | number)[]): string {
   return [place, ...parts].join(':');
 }
 
-/** The key of a chain's step: the last one, from 0, stands for the chain. */
+/** The key of a chain's step, from 0; the last step stands for the chain. */
 export function stepKey(chain: string, step: number, steps: number): string {
   return step === steps - 1 ? chain : scenarioKey(chain, step + 1);
 }
 
-/** The key of what a chain is held against: the row as it stands, or of several steps a chain of its own. */
+/** The key of what a chain is compared with: the unchanged row, or a chain of its own if there are several steps. */
 export function twinKey(chain: string, steps: number): string {
   return steps === 1 ? placeIn(chain) : scenarioKey(chain, 'twin');
 }
 
-/** The place of a start of the suite's own. */
+/** The place of one of the suite's own starts. */
 export function ownStart(scenario: string): string {
   return `start ${scenario}`;
 }
 
-/** The place that a record's key or id is of: a row's key, or a start of the suite's own. */
+/** The place of a record's key or id: a row's key, or one of the suite's own starts. */
 export function placeIn(keyOrId: string): string {
   return /^[^:#]*/.exec(keyOrId)?.[0] ?? '';
 }
 
-/** The scenario that a line is of; undefined for a line of another file, and of a twin. */
+/** The scenario of a line; undefined for a line of another file, and for a twin. */
 export function scenarioIn({ scenario }: JsonObject): string | undefined {
   return typeof scenario === 'string' ? scenario : undefined;
 }
 
-/** Whether a line is no sample by itself: a twin, which scenarios are held against, or a step before the last of a chain. */
+/** Whether a line is not a sample by itself: a twin, with which scenarios are compared, or a step before the last of a chain. */
 export function isBesideSamples({ twin, scenario, step, steps, awb }: JsonObject): boolean {
   if (awb === undefined) return false;
   const isStep = typeof scenario === 'string' && typeof step === 'number' && typeof steps === 'number';

@@ -1,4 +1,4 @@
-// What is wrong in a file that a user wrote, by the schema that it is read with: each fault with its path, and the nearest known name.
+// What is wrong in a file that a user wrote, according to its schema: each fault with its path, and the nearest known name.
 
 import { z } from 'zod';
 import { nearest } from './edits.js';
@@ -6,7 +6,7 @@ import { oneLine } from './printable.js';
 
 export type Path = readonly PropertyKey[];
 
-/** The messages of the schema; of unknown keys one each, at the key. */
+/** The messages of the schema; unknown keys get one each, at the key. */
 export function faultsOf({ issues }: z.ZodError): { path: Path; text: string }[] {
   return issues.flatMap((issue) => {
     if (issue.code !== 'unrecognized_keys') return { path: issue.path, text: issue.message };
@@ -16,7 +16,7 @@ export function faultsOf({ issues }: z.ZodError): { path: Path; text: string }[]
 
 type KeyedError = (issue: z.core.$ZodRawIssue) => string;
 
-/** The messages of a mapping that may have these keys alone: one for each unknown key, and `wrong` for what is not a mapping. */
+/** The messages of a mapping that may have only these keys: one for each unknown key, and `wrong` for what is not a mapping. */
 export function keysError(known: readonly string[], wrong: string | KeyedError, kind = 'key'): KeyedError {
   return (issue) => {
     if (issue.code !== 'unrecognized_keys') return typeof wrong === 'string' ? wrong : wrong(issue);
@@ -24,17 +24,17 @@ export function keysError(known: readonly string[], wrong: string | KeyedError, 
   };
 }
 
-/** A mapping that may have these keys alone; `what` is its name in messages. */
+/** A mapping that may have only these keys; `what` is its name in messages. */
 export function mapping<Shape extends z.ZodRawShape>(what: string, shape: Shape) {
   const keys = Object.keys(shape);
   const listed = keys.length < 2 ? keys.join() : `${keys.slice(0, -1).join(', ')} and ${keys.at(-1)}`;
   return z.strictObject(shape, { error: keysError(keys, `${what} has to be a mapping with ${listed}`) });
 }
 
-/** Says that a name is unknown, and which known one is near. */
+/** Says that a name is unknown, and which known name is near. */
 export function unknownName(what: string, name: string, known: readonly string[]): string {
   const near = nearest(name, known);
-  return `unknown ${what}; ${near === undefined ? `known are ${known.join(', ')}` : `did you mean "${near}"?`}`;
+  return `unknown ${what}; ${near === undefined ? `known: ${known.join(', ')}` : `did you mean "${near}"?`}`;
 }
 
 export function oneOf<Name extends string>(kind: string, known: readonly Name[]) {

@@ -1,18 +1,18 @@
-// A table: rows, columns and footnotes, without a form of text; and what a form is.
+// A table: rows, columns and footnotes, independent of the output format; and what a format is.
 
 import { type Ends, intervalText, twoDecimals } from './printable.js';
 import { type Dimension, type Estimate, LEAST_CLUSTERS } from './types.js';
 
 export interface Column {
   readonly heading: string;
-  /** The heading where space is short. */
+  /** The heading if space is short. */
   readonly short: string;
   readonly align: 'left' | 'right';
 }
 
 /**
- * Columns by their headings, such as `<Domain, Predictions|Pred., Total`: behind a bar stands the heading where space is short, and `<`
- * marks columns of texts, which stand at the left.
+ * Columns by their headings, such as `<Domain, Predictions|Pred., Total`: the short heading follows a bar, and `<` marks left-aligned
+ * text columns.
  */
 export function columnsOf(headings: string): Column[] {
   return headings.split(', ').map((text) => {
@@ -21,7 +21,7 @@ export function columnsOf(headings: string): Column[] {
   });
 }
 
-/** A cell of a table: its text, and where that is not all, how it looks, and on a page what stands below it and where it leads. */
+/** A table cell: its text, or the text with a look, and on a page with the lines below it and a link. */
 export type Cell =
   | string
   | {
@@ -34,7 +34,7 @@ export type Cell =
       readonly link?: string;
     };
 
-/** What a cell is, its text alone or more. */
+/** A cell as an object. */
 export function partsOf(cell: Cell = ''): Exclude<Cell, string> {
   return typeof cell === 'string' ? { text: cell } : cell;
 }
@@ -43,33 +43,33 @@ export interface Table {
   readonly columns: readonly Column[];
   /** Groups of rows, set apart from each other; each row has a text for every column. */
   readonly groups: readonly (readonly (readonly string[])[])[];
-  /** What a reader has to know of these very figures. */
+  /** What a reader has to know about these particular figures. */
   readonly footnotes?: readonly string[];
   /** How to read any table like this one. */
   readonly legend?: readonly string[];
 }
 
-/** A table whose cells say more than a text. */
+/** A table whose cells are more than text. */
 export interface CellTable extends Omit<Table, 'groups'> {
   readonly groups: readonly (readonly (readonly Cell[])[])[];
 }
 
-/** All that is said below a table where it stands alone. */
+/** All notes below a table that is shown on its own. */
 export function notesBelow({ legend = [], footnotes = [] }: Pick<Table, 'legend' | 'footnotes'>): readonly string[] {
   return [...legend, ...footnotes];
 }
 
-/** What stands where there is no figure. */
+/** Shown if there is no figure. */
 export const NONE = '-';
-/** Why figures may stand without an interval. */
-export const NO_INTERVAL = `No interval: fewer than ${LEAST_CLUSTERS} trajectories (for the mean of domains: in any of them), or rows that all say the same.`;
+/** Why figures may have no interval. */
+export const NO_INTERVAL = `No interval: fewer than ${LEAST_CLUSTERS} trajectories (for the mean over domains: in any domain), or rows that all have the same value.`;
 
 /** A figure as a cell shows it. */
 export function figure(estimate: Pick<Estimate, 'value'> | null | undefined): string {
   return estimate ? twoDecimals(estimate.value) : NONE;
 }
 
-/** A figure with its interval, which stands below it on a page. */
+/** A figure with its interval, which a page shows below it. */
 export function figureCell(estimate: Estimate | undefined, decimals = 1): Cell {
   const interval = intervalText(estimate ?? {}, (value) => value.toFixed(decimals));
   return interval === undefined ? figure(estimate) : { text: figure(estimate), under: [interval] };
@@ -80,7 +80,7 @@ export function intervalCell(estimate: Ends | undefined): string {
   return intervalText(estimate ?? {})?.replace(' to ', '–') ?? NONE;
 }
 
-/** A p below this is written as a bound. */
+/** A smaller p is written as a bound. */
 const LEAST_P = 0.0001;
 
 /** A p as a cell shows it. */
@@ -93,9 +93,9 @@ export function dimensionName(dimension: Dimension): string {
   return `${dimension.charAt(0).toUpperCase()}${dimension.slice(1)}`;
 }
 
-/** A form in which something is shown. */
+/** An output format. */
 export interface OutputFormat<Shown, Look> {
-  /** What the names of such files end in, in small letters with the dot. A file of any other ending gets the form for a terminal. */
+  /** The file name endings of this format, in lower case with the dot. A file with any other ending gets the terminal format. */
   readonly endings: readonly string[];
   /** The text, ending in a line feed. */
   print(shown: Shown, look: Look): string;

@@ -1,4 +1,4 @@
-// Tables and sentences for a terminal: within its width, and without a broken word.
+// Tables and sentences for a terminal: within its width, without broken words.
 
 import CliTable from 'cli-table3';
 import { grouped, shortened, widthOf } from './printable.js';
@@ -17,7 +17,7 @@ export interface Look {
   readonly explain?: boolean;
 }
 
-/** How standard output, or what is given in its place, is looked at, under the settings that every command has. */
+/** The look of standard output, or of its replacement, under the settings that every command has. */
 export function lookOf(
   { color, explain = false }: Partial<Omit<Look, 'columns'>>,
   { stdout }: Pick<Io, 'stdout'>,
@@ -25,15 +25,15 @@ export function lookOf(
   return { columns: stdout.columns, color: color === true && stdout.isTTY, explain };
 }
 
-/** Whether a terminal shows block characters: not where it says otherwise, or its locale names another character set than UTF-8. */
+/** Whether a terminal shows block characters: not if it says otherwise, or if its locale names a character set other than UTF-8. */
 export function hasBlocks({ TERM, LC_ALL, LC_CTYPE, LANG }: Io['env']): boolean {
   const locale = LC_ALL || LC_CTYPE || LANG || 'UTF-8';
   return TERM !== 'dumb' && TERM !== 'linux' && /utf-?8/i.test(locale);
 }
 
 /**
- * A table for the terminal, ending in a line feed. Where it is too wide, its gaps narrow and as few headings as possible become short.
- * Columns that still do not fit follow in further tables under the same first column, so that nothing is left out.
+ * A table for the terminal, ending in a line feed. If it is too wide, its gaps narrow and as few headings as possible become short.
+ * Columns that still do not fit follow in further tables with the same first column, so nothing is left out.
  */
 export function terminal(table: CellTable, look: Look): string {
   const footer = (table.footnotes ?? []).flatMap((note) => wrapped(note, look.columns)).map((line) => dim(line, look));
@@ -41,7 +41,7 @@ export function terminal(table: CellTable, look: Look): string {
 }
 
 function layOut(table: CellTable, look: Look): string[] {
-  // Measured as it is without colours, where asterisks take room: both ways have the same layout.
+  // Measured without colours, where asterisks take room, so that both variants have the same layout.
   const [plain, shown] = [withMarks(table, false), withMarks(table, look.color)];
   const whole = fitted(plain, look.columns);
   if (whole !== undefined) return render(shown, whole, look);
@@ -53,21 +53,21 @@ function layOut(table: CellTable, look: Look): string[] {
   });
 }
 
-/** Legends below all tables, each once, where they are wanted; else how to get them. Ends in a line feed; empty where there are none. */
+/** Legends below all tables, each once, if wanted; else how to get them. Ends in a line feed; empty if there are none. */
 export function legendOf(texts: readonly string[], look: Look): string {
   if (texts.length === 0) return '';
-  const shown = look.explain ? [...new Set(texts)] : ['--explain tells how to read this.'];
+  const shown = look.explain ? [...new Set(texts)] : ['--explain shows how to read this.'];
   const lines = shown.flatMap((text) => wrapped(text, look.columns)).map((line) => painted(line, DIM, look));
   return `${lines.join('\n')}\n`;
 }
 
-/** How a table is set: its headings, and the columns between two of its own. */
+/** How a table is laid out: its headings, and the spaces between columns. */
 interface Setting {
   readonly headings: readonly string[];
   readonly gap: number;
 }
 
-/** All headings in full, else as many from the left as there is room for; undefined where not even the narrowest setting fits. */
+/** All headings in full, or as many from the left as fit; undefined if even the narrowest setting does not fit. */
 function fitted(table: Table, width: number): Setting | undefined {
   const full = table.columns.map(({ heading }) => heading);
   const short = table.columns.map((column) => column.short);
@@ -88,10 +88,10 @@ function widthUnder({ groups }: Table, { headings, gap }: Setting): number {
   return widths.reduce((sum, width) => sum + width + gap, -gap);
 }
 
-/** Colours in a terminal of what looks so on a page. */
+/** Terminal colours for the looks of a page. */
 const COLORS: Readonly<Record<string, string>> = { good: '\x1b[32m', bad: '\x1b[31m', soft: '\x1b[33m' };
 
-/** Strong cells are bold and green where there are colours. Elsewhere an asterisk follows them, and a space the rest of their column. */
+/** With colours, strong cells are bold and green. Without, an asterisk follows them, and a space follows the rest of their column. */
 function withMarks(table: CellTable, color: boolean): Table {
   const spaces = table.columns.map((_, column) => {
     const hasMarks = table.groups.flat().some((cells) => partsOf(cells[column]).isStrong);
@@ -114,7 +114,7 @@ function withMarks(table: CellTable, color: boolean): Table {
   };
 }
 
-/** Ranges of columns, from and to before, that each fit beside the first. */
+/** Ranges of columns (`to` is exclusive) that each fit next to the first column. */
 function rangesOf(table: Table, width: number): (readonly [from: number, to: number])[] {
   const ranges: (readonly [number, number])[] = [];
   for (let from = 1; from < table.columns.length; ) {
@@ -126,7 +126,7 @@ function rangesOf(table: Table, width: number): (readonly [from: number, to: num
   return ranges;
 }
 
-/** The first column and those from `from` to before `to`. */
+/** The first column and those from `from` up to but not including `to`. */
 function part(table: Table, from: number, to: number): Table {
   const pick = <T>(cells: readonly T[]) => [...cells.slice(0, 1), ...cells.slice(from, to)];
   return { ...table, columns: pick(table.columns), groups: table.groups.map((rows) => rows.map(pick)) };
@@ -148,7 +148,7 @@ const NO_LINES = Object.fromEntries(
     .map((name) => [name, '']),
 );
 
-/** Rows of cells as lines, each cell as wide as the widest of its column; those of the columns in `right` end in one line. */
+/** Rows of cells as lines, each cell as wide as the widest of its column; columns in `right` are right-aligned. */
 export function aligned(rows: readonly (readonly string[])[], gap: number, right: readonly number[]): string[] {
   const table = new CliTable({
     colAligns: (rows[0] ?? []).map((_, column) => (right.includes(column) ? 'right' : 'left')),
@@ -161,19 +161,19 @@ export function aligned(rows: readonly (readonly string[])[], gap: number, right
 }
 
 const BAR_COLUMNS = 20;
-/** A name that is longer gives way to the counts. */
+/** A longer name is shortened in favour of the counts. */
 const MOST_NAME_COLUMNS = 24;
 
-/** What a bar tells of a part: how much of it is done, failures included. */
+/** What a bar shows about a part: how much of it is done, failures included. */
 interface Bar {
   readonly name: string;
   readonly done: number;
-  /** Absent where nobody knows; then there is no bar. */
+  /** Absent if unknown; then there is no bar. */
   readonly total?: number | undefined;
   readonly failed: number;
 }
 
-/** A line a part: name, bar, counts, share and failures, each in its column. Bars get shorter where there is no room. */
+/** One line per part: name, bar, counts, share and failures, each in its column. Bars get shorter if space is short. */
 export function barLines(bars: readonly Bar[], columns: number, blocks: boolean, length = BAR_COLUMNS): string[] {
   const [full, empty] = blocks ? ['█', '░'] : ['#', '.'];
   const rows = bars.map(({ name, done, total, failed }) => {
@@ -193,8 +193,8 @@ export function barLines(bars: readonly Bar[], columns: number, blocks: boolean,
 }
 
 /**
- * Text in lines of at most `width` columns, broken between words alone: a word that is longer than a line stands on one of its own.
- * Lines behind the first begin with `indent` spaces.
+ * Text in lines of at most `width` columns, broken only between words: a word longer than a line gets a line of its own. Lines after
+ * the first begin with `indent` spaces.
  */
 export function wrapped(text: string, width: number, indent = 0): string[] {
   const lines: string[] = [];
@@ -213,28 +213,28 @@ export function wrapped(text: string, width: number, indent = 0): string[] {
   return lines;
 }
 
-/** Blocks of lines with an empty line between them, ending in a line feed; what has no text is left out. */
+/** Blocks of lines with an empty line between them, ending in a line feed; empty blocks are left out. */
 export function blocksText(blocks: readonly (readonly string[])[]): string {
   const texts = blocks.map((lines) => lines.join('\n')).filter((text) => text !== '');
   return `${texts.join('\n\n')}\n`;
 }
 
-/** Text that stands out, where there are colours. */
+/** Emphasised text, if there are colours. */
 export function bold(text: string, look: Pick<Look, 'color'>): string {
   return painted(text, BOLD, look);
 }
 
-/** Text that stands back, where there are colours. */
+/** Dimmed text, if there are colours. */
 export function dim(text: string, look: Pick<Look, 'color'>): string {
   return painted(text, DIM, look);
 }
 
-/** A line of counts, its failures in red where there are colours. */
+/** A line of counts, with its failures in red if there are colours. */
 export function withRedFailures(line: string, { color }: Pick<Look, 'color'>): string {
   return color ? line.replace(/[\d,]+ failed/, '\x1b[31m$&\x1b[39m') : line;
 }
 
-/** Text behind an escape sequence for its colour, where there are colours. */
+/** Text after an escape sequence for its colour, if there are colours. */
 export function painted(text: string, code: string, { color }: Pick<Look, 'color'>): string {
   return color ? `${code}${text}${RESET}` : text;
 }

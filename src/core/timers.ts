@@ -1,4 +1,4 @@
-// What timers can do.
+// Limits of timers.
 
-/** The longest time that `setTimeout` can wait, in milliseconds. A longer wait would end at once. */
+/** The longest wait of `setTimeout`, in milliseconds. A longer wait would end at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;

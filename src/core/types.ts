@@ -1,4 +1,5 @@
-// The vocabulary of the whole program: read this file first. Functions on its types stand at the end: the size of a question, steps of a rollout.
+// The vocabulary of the complete program: read this file first. Functions on its types are at the end: the size of a question, rollout
+// steps.
 
 import type { Fact } from './facts.js';
 import { isInteger, isObject } from './json.js';
@@ -6,7 +7,7 @@ import { isInteger, isObject } from './json.js';
 /** The seven published domains, in the order of the published table's columns. */
 export const DOMAINS = ['mcp', 'search', 'terminal', 'swe', 'android', 'web', 'os'] as const;
 
-/** A domain's name: the last part of a row's `task`. Open, since rubric packs may know more than the published seven. */
+/** A domain's name: the last part of a row's `task`. Open, since rubric packs may cover more than the published seven. */
 export type Domain = string;
 
 /** The five dimensions of the rubric, in the order in which the benchmark lists them. */
@@ -15,18 +16,18 @@ export type Dimension = (typeof DIMENSIONS)[number];
 
 /** One turn put to the world model: a benchmark row, decoded. */
 export interface Sample {
-  /** Hash of the decoded official input fields, with `-N` behind it for the Nth further row that is equal. */
+  /** Hash of the decoded official input fields, followed by `-N` for the Nth further row that is equal. */
   readonly key: string;
-  /** Hash that rows of one trajectory share. */
+  /** Hash shared by the rows of one trajectory. */
   readonly trajectory: string;
   readonly domain: Domain;
   /** 1-based; the turn to predict is `prompts[turnIdx - 1]`, its ground truth `responses[turnIdx - 1]`. */
   readonly turnIdx: number;
   readonly prompts: readonly string[];
   readonly responses: readonly string[];
-  /** The turn's prompt without the request to predict behind it; empty where the row has none. */
+  /** The turn's prompt without the request to predict after it; empty if the row has none. */
   readonly currentPrompt: string;
-  /** `system_str`; empty where the row has none. */
+  /** `system_str`; empty if the row has none. */
   readonly systemPrompt: string;
 }
 
@@ -36,19 +37,19 @@ export interface ChatMessage {
 }
 
 /**
- * What a model is asked: the next message of a chat, or the text that follows a prompt (no template stands around it then). Where
- * `scored`, the last message is a reply that is given, and how likely the model held it to be is all that is asked.
+ * What a model is asked: the next message of a chat, or the text that follows a prompt (without a chat template). If `scored`, the last
+ * message is a given reply, and the question is only how likely the model finds it.
  */
 export type Question =
   | { readonly messages: readonly ChatMessage[]; readonly scored?: true }
   | { readonly prompt: string };
 
 export type ModelRequest = Question & {
-  /** Distinguishes repeats and re-asked replies, so that each is sampled under a seed of its own. */
+  /** Distinguishes repeats and re-asked replies, so that each is sampled with its own seed. */
   readonly seedOffset: number;
-  /** In place of the run's seed, where the caller has one of its own. */
+  /** Replaces the run's seed if the caller has its own. */
   readonly seed?: number;
-  /** In place of the run's output budget, where the caller knows that the context leaves less. */
+  /** Replaces the run's output budget if the caller knows that the context leaves less. */
   readonly maxTokens?: number;
 };
 
@@ -56,18 +57,18 @@ export type ModelRequest = Question & {
 // biome-ignore format: a list
 export const TOKEN_KINDS = ['promptTokens', 'cachedTokens', 'writtenTokens', 'completionTokens', 'reasoningTokens'] as const;
 
-/** Token counts of one call or of many; a count the server did not report is absent. */
+/** Token counts of one call or of many; a count that the server did not report is absent. */
 export type Usage = Partial<Record<(typeof TOKEN_KINDS)[number], number>>;
 
-/** What one try of a call cost, or all tries of one: what the server counted, and what it did not. */
+/** What one try of a call cost, or all tries: what the server counted, and what it did not. */
 export interface CallCost {
   readonly usage: Usage;
   readonly uncounted?: Uncounted | undefined;
 }
 
 /**
- * Characters (UTF-16 units) of which nobody counted the tokens although they were probably paid for: the server reports none, or the
- * try was broken off while the server worked on it.
+ * Characters (UTF-16 units) whose tokens nobody counted although they were probably paid for: the server reports none, or the try was
+ * broken off while the server worked on it.
  */
 export interface Uncounted {
   readonly sent: number;
@@ -75,8 +76,8 @@ export interface Uncounted {
 }
 
 /**
- * Why a call gave no reply. `rate-limit`, `transient`, `timeout` and `malformed` are tried again; `auth`, and `fatal` where no other
- * row would fare better, stop the run.
+ * Why a call gave no reply. `rate-limit`, `transient`, `timeout` and `malformed` are retried; `auth` stops the run, and so does `fatal`
+ * if no other row would fare better.
  */
 export type FailureClass =
   | 'rate-limit'
@@ -88,29 +89,29 @@ export type FailureClass =
   | 'auth'
   | 'fatal';
 
-/** What came of a request, after all tries. */
+/** The result of a request, after all tries. */
 export type ModelOutcome = ModelReply | ModelFailure | ModelInterruption;
 
 export interface ModelReply {
   readonly status: 'ok';
-  /** The reply's `content`, or a completion's `text`, untouched; empty where the model ended without any. */
+  /** The reply's `content`, or a completion's `text`, unchanged; empty if the model ended without any. */
   readonly content: string;
   readonly reasoning?: string;
   readonly finishReason?: string;
   /** The model's name as the server reported it. */
   readonly servedModel?: string;
-  /** Set where `max_tokens` was lowered to what the context left. */
+  /** Set if `max_tokens` was lowered to what the context left. */
   readonly fittedMaxTokens?: number;
-  /** Set where the server echoed the API key and it was taken out. */
+  /** Set if the server echoed the API key, which was then removed. */
   readonly redacted?: true;
-  /** Of a scored question: the prompt's last tokens in their order, those of the given reply among them. */
+  /** For a scored question: the prompt's last tokens in order, including those of the given reply. */
   readonly promptScores?: readonly TokenScore[];
   readonly log: CallLog;
 }
 
-/** A token of a prompt, and how likely the model held it to be where it stands. */
+/** A token of a prompt, and how likely the model found it at its position. */
 export interface TokenScore {
-  /** Bytes that are no whole character stand as U+FFFD, or are left out. */
+  /** Bytes that are not a complete character appear as U+FFFD, or are left out. */
   readonly text: string;
   /** The negative natural logarithm of its probability. */
   readonly nats: number;
@@ -124,29 +125,29 @@ export interface ModelFailure {
   readonly log: CallLog;
 }
 
-/** Nothing more comes of the request in this session. */
+/** The request gets no further result in this session. */
 interface ModelInterruption {
   readonly status: 'interrupted';
-  /** Absent where it was never sent. */
+  /** Absent if it was never sent. */
   readonly log?: CallLog;
-  /** What its last try that ended came to. */
+  /** The failure of its last completed try. */
   readonly failure?: (Pick<ModelFailure, 'class' | 'reason'> & { readonly stop?: Error | undefined }) | undefined;
 }
 
 /** What a request cost: for the journal, never for the output file. */
 export interface CallLog extends CallCost {
   readonly attempts: number;
-  /** Milliseconds from the first attempt's start to the end of the last. */
+  /** Milliseconds from the start of the first attempt to the end of the last. */
   readonly ms: number;
-  /** Milliseconds to the first token of the last attempt, where it was streamed. */
+  /** Milliseconds to the first token of the last attempt, if it was streamed. */
   readonly firstTokenMs?: number;
   /** Host and port that answered. */
   readonly host: string;
-  /** Calls that `usage` is of, where they were several: a price may depend on the length of each prompt, and count calls. */
+  /** How many calls `usage` covers, if several: a price may depend on the length of each prompt, and may charge per call. */
   readonly tries?: number;
-  /** Characters (UTF-16 units) that were sent, where `usage` is that of this one call: together they tell characters a token. */
+  /** Characters (UTF-16 units) sent, if `usage` covers only this call: together they give characters per token. */
   readonly chars?: number;
-  /** Requests in batch files that went into it, those of earlier records of its row among them. */
+  /** Requests in batch files that went into it, including those of earlier records of its row. */
   readonly batched?: number;
 }
 
@@ -162,7 +163,7 @@ export type Flag =
   | 'redacted'
   | 'off-script';
 
-/** Ratings of 1 to 5 by dimension; under the official reading a dimension that was not rated is absent. */
+/** Ratings of 1 to 5 by dimension; in the official reading, an unrated dimension is absent. */
 export type Ratings = Partial<Record<Dimension, number>>;
 
 /** What one judge reply says. */
@@ -170,34 +171,35 @@ export type Verdict =
   | {
       readonly status: 'ok';
       readonly ratings: Ratings;
-      /** Mean of the ratings that are there, 0 where there is none (as the official script writes it). */
+      /** Mean of the ratings present, 0 if there are none (as the official script writes it). */
       readonly total: number;
       readonly strengths: readonly string[];
       readonly weaknesses: readonly string[];
-      /** The checklist that stands beside them, or why it cannot be read; absent where there is none. */
+      /** The checklist given with the ratings, or why it cannot be read; absent if there is none. */
       readonly facts?: readonly Fact[] | string;
     }
   | { readonly status: 'unreadable'; readonly reason: string };
 
 /**
- * Why a row has no judgement. The first group is the world model's doing and can be scored at rating 1 (`too-long`: in a
- * rollout, what the model said before no longer fits into the context; `confusing`: no try could be read of a judge that could be read of
- * nearly all else, see `src/benchmark/judged.ts`; `planted`: the same, found in another way by earlier versions); the second (transport or judge) is missing data.
+ * Why a row has no judgement. The first group is caused by the world model and can be scored at rating 1 (`too-long`: in a rollout, the
+ * model's own earlier turns no longer fit into the context; `confusing`: every try was unreadable although the judge could be read for
+ * nearly all other rows, see `src/benchmark/judged.ts`; `planted`: the same, detected differently by earlier versions); the second
+ * (transport or judge) is missing data.
  */
 export type JudgementFailure = ModelCausedFailure | MissingFailure;
 export const MODEL_CAUSED_FAILURES = ['empty', 'refused', 'planted', 'too-long', 'confusing'] as const;
 export type ModelCausedFailure = (typeof MODEL_CAUSED_FAILURES)[number];
 /**
- * `prediction`: infer failed by transport; `context-overflow`: the row did not fit into the context that was served, or not with
- * the output budget beside it, which is how the model was run and not what it can do; `unreadable`: no verdict could be read;
- * `judge-…`: the judge's call failed.
+ * `prediction`: infer failed in transport; `context-overflow`: the row did not fit into the served context, or not together with the
+ * output budget, which says how the model was run and not what it can do; `unreadable`: no verdict could be read; `judge-…`: the
+ * judge's call failed.
  */
 type MissingFailure = 'prediction' | 'context-overflow' | 'unreadable' | `judge-${FailureClass}`;
 
 /** Text measures of a prediction against its ground truth, each 0 to 100. A measure that does not apply is absent. */
 export type Measures = Readonly<Record<string, number>>;
 
-/** One judged row as `score` reads it, from our files or the official script's. Numbers are exactly those in the file. */
+/** One judged row as `score` reads it, from awb's files or the official script's. Numbers are exactly those in the file. */
 export interface JudgedRow {
   readonly key: string;
   readonly trajectory: string;
@@ -206,34 +208,30 @@ export interface JudgedRow {
   readonly index: number;
   readonly domain: Domain;
   readonly turnIdx: number;
-  /** The official keys; `failed` absent where the file has none. */
+  /** The official keys; `failed` is absent if the file has none. */
   readonly failed?: number;
   readonly total: number;
   readonly ratings: Ratings;
   readonly failure?: { readonly class: JudgementFailure; readonly reason: string };
   readonly measures?: Measures;
   readonly flags: readonly string[];
-  /** Where in a rollout its prediction stands; absent where all of its history was true because no rollout was asked for. */
+  /** The place of its prediction in a rollout; absent if no rollout was asked for, so all of its history was true. */
   readonly rollout?: RolloutStep;
 }
 
-/**
- * The fewest clusters (trajectories) of which a test can say anything: of four, flipping signs cannot give a two-sided p below
- * 0.125.
- */
+/** The fewest clusters (trajectories) that allow a test: with four, flipping signs cannot give a two-sided p below 0.125. */
 export const LEAST_CLUSTERS = 5;
 
-/** A figure with its uncertainty: a score of 0 to 100, or a difference of two. */
+/** A figure with its uncertainty: a score of 0 to 100, or a difference of two scores. */
 export interface Estimate {
   /** Unrounded. */
   readonly value: number;
-  /** Rows behind it (repeats of a row averaged first), and trajectories they fall into. */
+  /** Rows used (repeats of a row averaged first), and the trajectories they belong to. */
   readonly rows: number;
   readonly clusters: number;
   /**
-   * Standard error clustered by trajectory, its degrees of freedom and the 95 % interval; absent below `LEAST_CLUSTERS`.
-   * The interval alone is absent where the standard error says nothing: where it is 0 from fewer than 50 clusters, and for a
-   * score of exactly 0 or 100.
+   * Standard error clustered by trajectory, its degrees of freedom and the 95 % interval; absent below `LEAST_CLUSTERS`. Only the
+   * interval is absent if the standard error is meaningless: if it is 0 from fewer than 50 clusters, or the score is exactly 0 or 100.
    */
   readonly se?: number;
   readonly df?: number;
@@ -242,34 +240,34 @@ export interface Estimate {
 }
 
 /**
- * What the variance (SE²) of an estimate is made of, in its unit squared. `row`: the choice of rows and trajectories, which repeats cannot
- * shrink; with generation in it where a run generated nothing twice. `generation`: sampling of the world model, and of the judge, too,
- * where `judge` is absent: every prediction is judged anew; absent where a run has no repeats. `judge`: sampling of the judge, as the
- * judgements of one prediction differ; absent where a run judged nothing twice. `perRepeat`: sampling of both, if every row had one repeat
- * in each run, judged as often as now: n repeats leave the nth part of it.
+ * The parts of an estimate's variance (SE²), in its unit squared. `row`: the choice of rows and trajectories, which repeats cannot
+ * shrink; includes generation if a run generated nothing twice. `generation`: sampling of the world model, and also of the judge if
+ * `judge` is absent, since every prediction is judged anew; absent if a run has no repeats. `judge`: sampling of the judge, from the
+ * differences between judgements of one prediction; absent if a run judged nothing twice. `perRepeat`: sampling of both if every row
+ * had one repeat in each run, judged as often as now: n repeats leave one nth of it.
  */
 export type VarianceSplit = Readonly<
   Record<'row', number> & Partial<Record<'generation' | 'judge' | 'perRepeat', number>>
 >;
 
-/** Scores of the five dimensions and of their mean (`total`); one that no row counts for is absent. */
+/** Scores of the five dimensions and of their mean (`total`); a score that no row counts for is absent. */
 export type ScoreSet = Readonly<Partial<Record<Dimension | 'total', Estimate>>>;
 
 type Tally = Readonly<Record<string, number>>;
 
 /**
- * Counts are of rows times repeats: of predictions, however often each was judged. `chosen`: those that the run chose, the denominator of
- * coverage. `valid`: with `failed` exactly 0, as the official script counts; in a file of measures alone, those that were measured.
- * `failed`: those in the file that are not valid. `coverage`: the share of the chosen that have a rating (or measures) or a model-caused
- * failure, 0 to 1.
+ * Counts are of rows times repeats: of predictions, however often each was judged. `chosen`: those that the run chose, the denominator
+ * of coverage. `valid`: those with `failed` exactly 0, as the official script counts; in a file with only measures, those that were
+ * measured. `failed`: those in the file that are not valid. `coverage`: the share of the chosen ones that have a rating (or measures)
+ * or a model-caused failure, 0 to 1.
  */
 type CardCounts = Readonly<Record<'chosen' | 'valid' | 'failed' | 'coverage', number>>;
 
 export interface DomainScore extends CardCounts {
   readonly domain: Domain;
   /**
-   * Failures by class; rows chosen but not in the file under `not-judged`, failures without a class under `unstated`, valid
-   * rows without a rating under `not-rated`.
+   * Failures by class; rows that were chosen but are not in the file under `not-judged`, failures without a class under `unstated`,
+   * valid rows without a rating under `not-rated`.
    */
   readonly failures: Tally;
   readonly flags: Tally;
@@ -277,25 +275,25 @@ export interface DomainScore extends CardCounts {
   readonly scores: ScoreSet;
   /** The same with model-caused failures at rating 1. */
   readonly withFailures: ScoreSet;
-  /** What the variance of the total among these is made of, as far as repeats tell; absent where it has no standard error. */
+  /** The parts of the variance of the total in `withFailures`, as far as repeats reveal them; absent if it has no standard error. */
   readonly variance?: VarianceSplit;
-  /** Text measures, each 0-100 as they are. */
+  /** Text measures, each unchanged at 0-100. */
   readonly measures: Readonly<Record<string, Estimate>>;
 }
 
 /**
- * What `score` prints, stores and hands on. `overall` is the unweighted mean of the domains' scores: the published Overall when all seven
- * are there, else a macro mean of `macroOf` domains; `overallMicro` is the mean over samples, as the official script prints.
+ * What `score` prints, stores and passes on. `overall` is the unweighted mean of the domains' scores: the published Overall if all
+ * seven are there, else a macro mean of `macroOf` domains; `overallMicro` is the mean over samples, as the official script prints.
  */
 export interface ScoreCard
   extends CardCounts,
     Readonly<Record<'overall' | 'overallMicro' | 'overallWithFailures', ScoreSet>> {
   readonly domains: readonly DomainScore[];
   readonly macroOf: number;
-  /** What the variance of the total with failures is made of; absent where a domain has none. */
+  /** The parts of the variance of the total with failures; absent if a domain has none. */
   readonly variance?: VarianceSplit;
   readonly overallMeasures: DomainScore['measures'];
-  /** Where predictions were judged several times: their judgements, and those of them that failed, by class. */
+  /** If predictions were judged several times: the number of judgements, and their failures by class. */
   readonly judgements?: { readonly count: number; readonly failures: Tally };
 }
 
@@ -304,68 +302,68 @@ export interface Job {
   readonly group: string;
 }
 
-/** What is asked of a model. */
+/** A question to a model. */
 export interface Asking {
-  /** Makes the request when its turn has come, and again where the call had to wait meanwhile, so that no text is held. */
+  /** Makes the request when its turn comes, and again if the call had to wait meanwhile, so that no text is kept in memory. */
   make(): Promise<ModelRequest>;
-  /** Is told each piece of the reply as it comes, without secrets. */
+  /** Receives each piece of the reply as it arrives, without secrets. */
   hear?(piece: string, kind: 'content' | 'reasoning'): void;
-  /** A try has failed and another one follows, after so long where nothing else comes first: what was heard is void. */
+  /** A try has failed and another follows, after `waitMs` unless something else comes first: everything heard so far is void. */
   again?(reason: string, waitMs: number): void;
 }
 
 /**
- * Asks a model, and resolves to what came of it after all tries; never rejects for what the model or the network did. `interrupted` says
- * that nothing more comes of it in this session.
+ * Asks a model and resolves to the result after all tries; never rejects because of the model or the network. `interrupted` means that
+ * there is no further result in this session.
  */
 export type Ask = (asking: Asking) => Promise<ModelOutcome>;
 
-/** What a job does: it asks one question after the other, and holds its slot until it is done or a call waits for its next try. */
+/** What a job does: it asks one question after another, and keeps its slot until it is done or a call waits for its next try. */
 export type Solve<J extends Job> = (job: J, ask: Ask) => Promise<void>;
 
-/** What a backend tells, and is told, of each job. */
+/** What a backend reports, and is told, about each job. */
 export interface WorkHooks<J extends Job> {
-  /** A try has ended, whatever came of it: told at once, before any further try starts, with what it cost. Must not throw. */
+  /** A try has ended, with any result: called with its cost at once, before any further try starts. Must not throw. */
   tried?(job: J, cost: CallCost): void;
-  /** For a backend by batch files, which needs it. */
+  /** Needed by a backend that uses batch files. */
   readonly files?: FileHooks<J>;
 }
 
-/** What a backend by batch files is told of each job. */
+/** What a backend that uses batch files is told about each job. */
 export interface FileHooks<J extends Job> {
   /**
-   * By what a job is known from one session to the next, and how many of its requests in batch files went into its latest record. Of a
-   * job that `isHeld`, results are read, and nothing is asked that was not asked before.
+   * The id of a job across sessions, and how many of its requests in batch files went into its latest record. For a job that `isHeld`,
+   * results are read, but nothing new is asked.
    */
   kept(job: J): { readonly id: string; readonly batched: number; readonly isHeld: boolean };
-  /** As `tried`, of a reply that lies in a file: it is told again in each session, until the job has its record. */
+  /** Like `tried`, for a reply in a file: it is reported again in each session until the job has its record. */
   replayed(job: J, cost: CallCost): void;
 }
 
-/** What ends the asking: `stop` lets calls in flight end, `abort` ends them. */
+/** What ends the asking: `stop` lets calls in flight finish, `abort` cancels them. */
 export interface AskSignals {
   readonly stop: AbortSignal;
   readonly abort: AbortSignal;
 }
 
-/** Who is asked, by whatever route. */
+/** Whatever is asked, by any route. */
 export interface Backend {
   /**
-   * Works off the jobs, in their order as far as groups and slots allow. A job's slot is held between its questions, so that what it
-   * writes is durable before the next call starts. Resolves when all are done, or when `stop` or `abort` was signalled and nothing is in
-   * flight: jobs that had not begun are left out then, and what others ask comes to `interrupted`.
-   * Rejects with a UserError when the run must stop (auth, unknown model, rejected parameter, endpoint gone), or with what a job threw;
-   * calls in flight are aborted first.
+   * Works through the jobs, in order as far as groups and slots allow. A job keeps its slot between questions, so that what it writes
+   * is durable before the next call starts. Resolves when all are done, or when `stop` or `abort` was signalled and nothing is in
+   * flight: jobs that had not begun are then left out, and questions of others resolve to `interrupted`. Rejects with a UserError if
+   * the run must stop (auth, unknown model, rejected parameter, endpoint gone), or with what a job threw; calls in flight are aborted
+   * first.
    */
   work<J extends Job>(jobs: readonly J[], solve: Solve<J>, signals: AskSignals, hooks?: WorkHooks<J>): Promise<void>;
   status(): BackendStatus;
-  /** What a backend by batch files waits for; absent where replies come at once. */
+  /** What a backend that uses batch files waits for; absent if replies come at once. */
   report?(): BatchReport | undefined;
   /** Closes all connections. May be called more than once, and after a failure. */
   close(): Promise<void>;
 }
 
-/** What has come of the requests that were written into a batch folder, and what is left of them. */
+/** The state of the requests written to a batch folder. */
 export interface BatchReport {
   /** The folder, absolute. */
   readonly dir: string;
@@ -373,13 +371,13 @@ export interface BatchReport {
   readonly parts: readonly PartReport[];
   /** Requests that the run waits for. */
   readonly awaited: number;
-  /** Those of them that were written just now. */
+  /** Awaited requests that were written just now. */
   readonly written: number;
-  /** Whether rows whose results were awaited have been asked live. */
+  /** Whether rows with awaited results were asked live instead. */
   readonly isLive: boolean;
-  /** Whether no result can come any more that the run would take. */
+  /** Whether no further result can come that the run would use. */
   readonly isOver: boolean;
-  /** What is odd about the results, a sentence each. */
+  /** What is odd about the results, one sentence each. */
   readonly notes: readonly string[];
 }
 
@@ -387,20 +385,20 @@ interface PartReport {
   readonly file: string;
   readonly requests: number;
   readonly bytes: number;
-  /** Requests of which a result is there, whether it can be used or not. */
+  /** Requests with a result, usable or not. */
   readonly answered: number;
-  /** Those that the run waits for: rows that were asked in another way meanwhile need no result any more. */
+  /** Requests that the run waits for: rows asked in another way meanwhile need no result any more. */
   readonly awaited: number;
 }
 
 /** For progress. */
 export interface BackendStatus {
   readonly inFlight: number;
-  /** Calls that wait for their turn under the run's pace; absent where none does. */
+  /** Calls that wait for their turn under the run's pace; absent if none does. */
   readonly paced?: number;
   /** The sum of the endpoints' limits. */
   readonly limit: number;
-  /** Milliseconds until the end of a rate-limit pause; 0 when none. */
+  /** Milliseconds until the end of a rate-limit pause; 0 if there is none. */
   readonly pausedMs: number;
   /** The latest failure of any call, with its host. */
   readonly failure?: { readonly text: string; readonly agoMs: number };
@@ -408,7 +406,7 @@ export interface BackendStatus {
   readonly outages: readonly Outage[];
 }
 
-/** Times are milliseconds from now: since when, until the next probe, and until it is given up. */
+/** Times in milliseconds relative to now: how long it has lasted, until the next probe, and until the endpoint is given up. */
 export interface Outage {
   readonly host: string;
   readonly hasAnswered: boolean;
@@ -417,18 +415,18 @@ export interface Outage {
   readonly leftMs: number;
 }
 
-/** Where text goes; `columns` is 80 where there is no terminal. */
+/** Where text goes; `columns` is 80 without a terminal. */
 export interface TextSink {
   write(text: string): void;
-  /** Writes commands for the runner of GitHub Actions, which `write` makes harmless there. Absent where no runner reads along. */
+  /** Writes commands for the runner of GitHub Actions, which `write` makes harmless there. Absent if no runner reads the output. */
   writeCommands?(text: string): void;
   readonly isTTY: boolean;
   readonly columns: number;
-  /** Absent where there is no terminal. */
+  /** Absent without a terminal. */
   readonly rows?: number | undefined;
 }
 
-/** Everything a command may touch of the process it runs in. */
+/** Everything a command may touch of its process. */
 export interface Io {
   /** Results, and nothing else. */
   readonly stdout: TextSink;
@@ -436,21 +434,21 @@ export interface Io {
   readonly stderr: TextSink;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  /** Whether the command line names paths from there that lead out of it, such as `../data`. */
+  /** Whether the command line names relative paths that lead out of `cwd`, such as `../data`. */
   readonly isBeside?: boolean;
   /** Aborted by the first SIGINT or SIGTERM, with the signal's name as its reason; the second ends the process at once. */
   readonly stop: AbortSignal;
-  /** What a second signal prints before it ends the process; the last words given hold. */
+  /** Sets what a second signal prints before it ends the process; the latest call wins. */
   setLastWords(words: string): void;
   /** Resolves when standard input has ended. Waiting for it does not keep the process alive. */
   stdinClosed(): Promise<undefined>;
-  /** Standard input as it comes, for whoever talks over it or types there; absent where there is none. */
+  /** Standard input as it arrives; absent if there is none. */
   input?(): AsyncIterable<Uint8Array> & { readonly isTTY?: boolean };
 }
 
-// What a model is asked, by its size.
+// The size of what a model is asked.
 
-/** Characters a token where nothing has been measured: English text and code. */
+/** Characters per token if nothing was measured: English text and code. */
 export const CHARS_A_TOKEN = 4;
 
 /** The texts of all messages, or a completion's prompt. */
@@ -463,40 +461,40 @@ export function charactersOf(question: Question): number {
   return textsOf(question).reduce((sum, { length }) => sum + length, 0);
 }
 
-// Where in a rollout a prediction stands: what infer writes of it, and judging, scores and tables read.
+// The place of a prediction in a rollout: infer writes it; judging, scores and tables read it.
 
 /** A step of a rollout. */
 export interface RolloutStep {
-  /** The chain that it belongs to: the trajectory's key, and `~N` behind it for the Nth further chain of the trajectory, from 1. */
+  /** Its chain: the trajectory's key, followed by `~N` for the Nth further chain of the trajectory, from 1. */
   readonly chain: string;
-  /** True turns in front of the rollout. */
+  /** True turns before the rollout. */
   readonly from: number;
   /** The turn that was predicted, 1-based. */
   readonly step: number;
-  /** Turns since the last true observation: 1 where all of the history was true, as in a run without rollout. */
+  /** Turns since the last true observation: 1 if all of the history was true, as in a run without rollout. */
   readonly distance: number;
-  /** What the recorded action refers to and the rollout never showed, such as a path; empty where there is nothing. */
+  /** What the recorded action refers to but the rollout never showed, such as a path; empty if there is nothing. */
   readonly offScript: readonly string[];
 }
 
-/** The key of a turn between rows, which is of no row. */
+/** The key of a turn between rows, which belongs to no row. */
 export function turnKey(chain: string, turn: number): string {
   return `${chain}@${turn}`;
 }
 
-/** The chain that the record of a turn between rows is of; undefined of a row's. */
+/** The chain of a record of a turn between rows; undefined for a row's record. */
 export function chainOf(id: string): string | undefined {
   return /^(?<chain>.+)@\d+#\d+$/.exec(id)?.groups?.chain;
 }
 
-/** What a run's identity says of its rollout, in words such as `rollout from 3`; undefined where it says nothing of one. */
+/** What a run's identity says about its rollout, such as `rollout from 3`; undefined if it has none. */
 export function rolloutName(identity: unknown): string | undefined {
   if (!isObject(identity)) return undefined;
   const { from, version } = identity;
   return `rollout from ${isInteger(from) ? from : 'unknown'}${version === 1 ? '' : ` (version ${version})`}`;
 }
 
-/** How the world model was asked: under which protocol, and in what rollout. */
+/** How the world model was asked: the protocol, and the rollout. */
 export function askedName(protocol: string | undefined, rollout: string | undefined): string | undefined {
   const parts = [protocol, rollout].filter((part) => part !== undefined);
   return parts.length === 0 ? undefined : parts.join(', ');
@@ -507,7 +505,7 @@ export function rolloutMember({ chain, from, step, distance, offScript }: Rollou
   return { chain, from, step, distance, ...(offScript.length === 0 ? {} : { off_script: offScript }) };
 }
 
-/** The step that such a member tells; undefined where it tells none. */
+/** The step in such a member; undefined if it is not valid. */
 export function rolloutStep(member: unknown): RolloutStep | undefined {
   if (!isObject(member)) return undefined;
   const { chain, from, step, distance, off_script: offScript = [] } = member;

@@ -137,7 +137,7 @@ describe('a pack of one’s own', () => {
       EXIT.badData,
       /unknown key "tempalte"; did you mean "template"\?/,
     ],
-    ['has a strange key', withPack({ colour: 'x' }), EXIT.badData, /unknown key "colour"; known are name, version/],
+    ['has a strange key', withPack({ colour: 'x' }), EXIT.badData, /unknown key "colour"; known: name, version/],
     ['has no name', withPack({ name: undefined }), EXIT.badData, /"name": Invalid input/],
     ['has a name that is a path', withPack({ name: '../x' }), EXIT.badData, /"name": has to be a word/],
     ['has a number as version', withPack({ version: 1 }), EXIT.badData, /"version": Invalid input: expected string/],

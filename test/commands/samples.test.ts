@@ -184,7 +184,7 @@ it.each([
   [['--filter', 'domian=web'], 'awb: unknown --filter domian; did you mean "domain"?'],
   [['--filter', 'domain=wep'], 'awb: unknown --filter domain=wep; did you mean "web"?'],
   [['--filter', 'change=worse'], 'awb: --filter change needs --compare RUN'],
-  [['--filter', 'rating=lapse'], 'unknown --filter rating=lapse; known are low, fair, good, high, failed, wrong'],
+  [['--filter', 'rating=lapse'], 'unknown --filter rating=lapse; known: low, fair, good, high, failed, wrong'],
 ])('%s is refused with what is known', async (words, message) => {
   const { code, stderr, stdout } = await samples('step-200', ...words);
   expect({ code, stdout }).toEqual({ code: EXIT.usage, stdout: '' });

@@ -69,7 +69,7 @@ describe('a policy', () => {
 
   test.each([
     [{ max_dorp: { overall: 2 } }, 'unknown key "max_dorp"; did you mean "max_drop"?'],
-    [{ colour: 2 }, 'unknown key "colour"; known are alpha, looks, max_drop,'],
+    [{ colour: 2 }, 'unknown key "colour"; known: alpha, looks, max_drop,'],
     [{ max_drop: { terminl: 2 } }, 'unknown key "terminl"; did you mean "terminal"?'],
     [{ max_drop: { 'os.realizm': 2 } }, 'unknown key "os.realizm"; did you mean "os.realism"?'],
     [{ max_drop: { os: { point: 2 } } }, 'unknown key "point"; did you mean "points"?'],

@@ -41,10 +41,10 @@ describe('a name that cannot be', () => {
   it.each([
     [{ damages: ['persistense'] }, '--damages takes only none, or some of the known: unknown name "persistense"; did'],
     [{ canaries: ['fake-verdikt'] }, 'unknown name "fake-verdikt"; did you mean "fake-verdict"?'],
-    [{ canaries: ['zzzzzzzz'] }, 'unknown name "zzzzzzzz"; known are closed-frame, '],
-    [{ damages: ['flattery'] }, 'unknown name "flattery"; known are determined-1of8, '],
-    [{ canaries: ['shuffled'] }, 'unknown name "shuffled"; known are closed-frame, '],
-    [{ damages: ['none', 'shuffled'] }, '--damages takes only none'],
+    [{ canaries: ['zzzzzzzz'] }, 'unknown name "zzzzzzzz"; known: closed-frame, '],
+    [{ damages: ['flattery'] }, 'unknown name "flattery"; known: determined-1of8, '],
+    [{ canaries: ['shuffled'] }, 'unknown name "shuffled"; known: closed-frame, '],
+    [{ damages: ['none', 'shuffled'] }, '--damages takes none alone'],
     [{ damages: ['truth'] }, 'unknown name "truth"'],
   ])('%o is refused with what to write instead', (choice, message) => {
     expect(() => chosenVariants(choice)).toThrow(expect.objectContaining({ exitCode: EXIT.usage }));

@@ -147,7 +147,7 @@ describe('a fault is named by file and line, with its remedy', () => {
     [
       'an unknown verifier',
       changed('contains:', 'colour:'),
-      '8: unknown verifier "colour"; known are contains, lacks, matches, json_path, exit_status, unchanged_elsewhere, never',
+      '8: unknown verifier "colour"; known: contains, lacks, matches, json_path, exit_status, unchanged_elsewhere, never',
     ],
     ['an unknown key', changed('applies', 'applie'), '4: unknown key "applie"; did you mean "applies"?'],
     ['an unknown domain', changed('terminal', 'terminl'), '1: unknown domain "terminl"; did you mean "terminal"?'],
