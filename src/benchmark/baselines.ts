@@ -1,4 +1,4 @@
-// World models that need no model: for calibration, and as the leaderboard's lower and upper marks.
+// World models that need no model: for calibration, and as lower and upper marks of the leaderboard.
 
 import { present } from '../core/errors.js';
 import { groupBy } from '../core/groups.js';
@@ -6,8 +6,8 @@ import { groundTruthOf } from '../core/turn.js';
 import type { Sample } from '../core/types.js';
 
 /**
- * What each baseline answers, as a world model would write it. `donor` is another sample of the same domain.
- * `persistence` says that nothing changed: the previous observation, on a first turn the initial state if the row shows one.
+ * What each baseline answers, formatted like a world model's reply. `donor` is another sample of the same domain. `persistence` says
+ * that nothing changed: it gives the previous observation, or on a first turn the initial state if the row shows one.
  */
 export const BASELINES = {
   persistence: (sample: Sample) => {
@@ -19,7 +19,7 @@ export const BASELINES = {
   empty: () => '',
 } satisfies Record<string, (sample: Sample, donor: Sample | undefined) => string>;
 
-/** The observation before the turn to predict; on a first turn the initial state, where the row shows one. */
+/** The observation before the turn to predict; on a first turn the initial state, if the row shows one. */
 export function previousState(sample: Sample): string | undefined {
   return sample.turnIdx === 1 ? initialState(sample) : sample.responses[sample.turnIdx - 2];
 }
@@ -27,8 +27,8 @@ export function previousState(sample: Sample): string | undefined {
 type Row = Pick<Sample, 'domain' | 'trajectory'>;
 
 /**
- * For each row, the row whose truth `shuffled` gives in its place: the next one of its domain from another trajectory, around the
- * end, or from its own trajectory where there is no other. Undefined for a domain's only row.
+ * For each row, the row whose truth `shuffled` gives in its place: the next one of its domain from another trajectory (wrapping
+ * around), or from its own trajectory if there is no other. Undefined for a domain's only row.
  */
 export function donorsOf<R extends Row>(rows: readonly R[]): (row: R) => R | undefined {
   const donors = new Map<R, R>();
@@ -49,7 +49,7 @@ function donorFor<R extends Row>(row: R, place: number, members: readonly R[]): 
   return members.length > 1 ? members[(place + 1) % members.length] : undefined;
 }
 
-/** A world model's whole reply that predicts this observation. */
+/** A world model's complete reply that predicts this observation. */
 export function tagged(observation: string): string {
   return `<predicted_observation>\n${observation}\n</predicted_observation>`;
 }

@@ -1,4 +1,4 @@
-// The journal beside a file of predictions or judgements -> what each of its rows took.
+// The journal next to a file of predictions or judgements -> what each of its rows cost.
 
 import { existsSync } from 'node:fs';
 import { addUsage, callsIn, costOf, countsIn, type Price, type Spent, usdOfBoth } from '../core/costs.js';
@@ -7,10 +7,11 @@ import { isInteger, isNumber, isObject, isText, type JsonObject, parseObject } f
 import { openToRead, readLines, textOf } from './line-file.js';
 
 /**
- * What each row took, by the journal's record id, in the order in which the ids first come; undefined where there is no journal. A row of several records (it failed and was
- * asked again) took all of them. Torn and strange lines are passed over, since the file beside it is whole.
- * @param price what the calls cost; without one, only what needed no call has a cost
- * @throws UserError: 66 where the journal is there and cannot be read, 130 or 143 once `stop` is aborted.
+ * What each row cost, by the journal's record id, in order of first occurrence; undefined if there is no journal. A row with several
+ * records (it failed and was asked again) cost all of them. Torn and unknown lines are skipped, since the file next to the journal is
+ * complete.
+ * @param price what the calls cost; without it, only rows that needed no call have a cost
+ * @throws UserError: 66 if the journal exists but cannot be read, 130 or 143 once `stop` is aborted.
  */
 export async function readCosts(
   path: string,
@@ -19,7 +20,7 @@ export async function readCosts(
 ): Promise<ReadonlyMap<string, Spent> | undefined> {
   if (!existsSync(path)) return undefined;
   const costs = new Map<string, Spent>();
-  const hint = 'it says what asking cost; move it away to go on without';
+  const hint = 'it records what calls cost; move it away to continue without';
   await closing(await openToRead(path, hint), async (handle) => {
     for await (const line of readLines(handle, path, hint, stop)) {
       const found = textOf(line);
@@ -34,14 +35,14 @@ export async function readCosts(
 
 function spentIn(written: JsonObject, price: Price | undefined): Spent {
   const { attempts, ms, tries } = written;
-  // Baselines, text measures and rows without a prediction ask nobody.
+  // Baselines, text measures and rows without a prediction call no model.
   if (!isInteger(attempts) || attempts < 1 || !isNumber(ms)) return { usd: 0 };
   const usage = countsIn(written.usage);
   const usd = price && costOf(usage, price, callsIn(tries));
   return { log: { attempts, usage, ms }, ...(usd === undefined ? {} : { usd }) };
 }
 
-/** What two records of a row took. */
+/** What two records of a row cost. */
 function together(before: Spent, later: Spent): Spent {
   if (before.log === undefined || later.log === undefined) return before.log === undefined ? later : before;
   const usage = { ...before.log.usage };

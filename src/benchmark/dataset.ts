@@ -1,4 +1,4 @@
-// The benchmark on disk: *_test.jsonl files -> a reference to each row, so that memory holds no row's text before its turn comes.
+// The benchmark on disk: *_test.jsonl files -> a reference to each row, so that no row's text is in memory before its turn comes.
 
 import { createHash } from 'node:crypto';
 import { type FileHandle, readdir } from 'node:fs/promises';
@@ -9,23 +9,23 @@ import type { Domain } from '../core/types.js';
 import { openToRead, readAgain, readLines, type Span, spanOf, textOf, unreadable } from './line-file.js';
 import { openRowKeys, readRow, readSampleAgain } from './sample.js';
 
-const HINT = '--data-dir names the folder that holds the *_test.jsonl files';
+const HINT = '--data-dir names the folder with the *_test.jsonl files';
 
-/** A row without its text: where it lies, and what choosing and ordering need to know of it. */
+/** A row without its text: its place, and what is needed to choose and order it. */
 export interface RowRef extends Span {
   /** In input order over all files, from 0. */
   readonly position: number;
-  /** The hash of the row's fields, with `-N` behind it for the Nth further row that is equal. */
+  /** The hash of the row's fields, followed by `-N` for the Nth further row that is equal. */
   readonly key: string;
   readonly trajectory: string;
-  /** Counts the trajectories in the order of their first rows, from 0. */
+  /** Numbers the trajectories in the order of their first rows, from 0. */
   readonly trajectoryNumber: number;
   readonly domain: Domain;
-  /** The row's `id`: a string's text, or a number's digits; empty where there is none. */
+  /** The row's `id`: a string's text, or a number's digits; empty if there is none. */
   readonly id: string;
   /** 1-based. */
   readonly turnIdx: number;
-  /** A number of `Dataset.files`. */
+  /** An index of `Dataset.files`. */
   readonly file: number;
   /** 1-based. */
   readonly line: number;
@@ -37,15 +37,15 @@ export interface BadRow {
   readonly file: string;
   readonly line: number;
   readonly reason: string;
-  /** Where at least that could be read. */
+  /** If at least that could be read. */
   readonly domain?: Domain;
 }
 
 export type Dataset = Awaited<ReturnType<typeof openDataset>>;
 
 /**
- * Goes once through every `*_test.jsonl` in a folder, in name order.
- * @throws UserError: 66 where the folder or a file cannot be read, or the folder holds no such file; 130 or 143 once `stop` is aborted.
+ * Reads every `*_test.jsonl` in a folder once, in name order.
+ * @throws UserError: 66 if the folder or a file cannot be read, or the folder has no such file; 130 or 143 once `stop` is aborted.
  */
 export async function openDataset(dir: string, stop?: AbortSignal) {
   const files = (await listFiles(dir)).map((name) => join(dir, name));
@@ -58,9 +58,9 @@ export async function openDataset(dir: string, stop?: AbortSignal) {
     const read: Readonly<{ rows: readonly RowRef[]; bad: readonly BadRow[] }> = await readRows(files, handles, stop);
     const { rows, bad } = read;
     const byKey = new Map(rows.map((row) => [row.key, row]));
-    /** The text of the row. @throws UserError (65) where another text lies in its place by now. */
+    /** The row's text. @throws UserError (65) if its place in the file now has other text. */
     const readText = (row: RowRef) => readAgain(present(handles[row.file]), row, present(files[row.file]));
-    /** The row, decoded. @throws UserError (65) where another text lies in its place by now. */
+    /** The row, decoded. @throws UserError (65) if its place in the file now has other text. */
     const readSample = async (row: RowRef) =>
       // The same bytes are the same row.
       present(readSampleAgain(parseObject(await readText(row)), row));
@@ -72,9 +72,9 @@ export async function openDataset(dir: string, stop?: AbortSignal) {
       /** In input order. */
       rows,
       bad,
-      /** SHA-256 hex over the keys of all rows in order, a line each. */
+      /** SHA-256 in hex over the keys of all rows in order, one per line. */
       fingerprint,
-      /** The row with this key; undefined where there is none. */
+      /** The row with this key; undefined if there is none. */
       find: (key: string) => byKey.get(key),
       readText,
       readSample,
@@ -83,7 +83,7 @@ export async function openDataset(dir: string, stop?: AbortSignal) {
   });
 }
 
-/** Takes in the rows of files, one behind the other. */
+/** Reads the rows of all files, one file after another. */
 async function readRows(files: readonly string[], handles: readonly FileHandle[], stop: AbortSignal | undefined) {
   const rows: RowRef[] = [];
   const bad: BadRow[] = [];
@@ -127,7 +127,7 @@ async function listFiles(dir: string): Promise<string[]> {
   }
   const files = names.filter((name) => name.endsWith('_test.jsonl')).sort();
   if (files.length === 0) {
-    throw inputMissing(`no *_test.jsonl file in ${dir}; --data-dir names the folder that holds the benchmark's files`);
+    throw inputMissing(`no *_test.jsonl file in ${dir}; --data-dir names the folder with the benchmark's files`);
   }
   return files;
 }

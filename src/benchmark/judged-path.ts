@@ -1,4 +1,4 @@
-// Where a judged file lies, and what lies beside it.
+// Where a judged file is, and the files next to it.
 
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -6,13 +6,13 @@ import { badData } from '../core/errors.js';
 import { printable, shownPath } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 
-/** What a folder of a run is read for, the first that is there. */
+/** What to read in a run's folder: the first of these that exists. */
 const IN_FOLDER = ['judged.jsonl', 'scenarios.jsonl'];
 const JOURNAL = /\.journal\.jsonl$/i;
 
 /**
- * The judged file that a path stands for: the file itself, or the one in the folder of a run.
- * @param note is told of other judgings in the folder
+ * The judged file meant by a path: the file itself, or the one in a run's folder.
+ * @param note reports other judged files in the folder
  * @throws UserError (65) for a journal
  */
 export function judgedFileOf(path: string, io: Pick<Io, 'cwd'>, note?: (text: string) => void): string {
@@ -30,11 +30,11 @@ function noteOthers(file: string, io: Pick<Io, 'cwd'>, note: (text: string) => v
   const paths = others.map((name) => shownPath(join(dirname(file), name), io)).join(' or ');
   const other = others.length === 1 ? 'the other' : 'another';
   note(
-    `${shownPath(dirname(file), io)} holds ${others.length + 1} judgings, and ${basename(file)} is taken; for ${other} name ${paths} in place of the folder`,
+    `${shownPath(dirname(file), io)} has ${others.length + 1} judged files, and ${basename(file)} is used; for ${other}, name ${paths} instead of the folder`,
   );
 }
 
-/** The judged files that several paths stand for. Journals among them, which a glob finds beside their files, are left out and noted. */
+/** The judged files meant by several paths. Journals, which a glob finds next to their files, are left out and noted. */
 export function judgedFilesOf(paths: readonly string[], io: Pick<Io, 'cwd'>, note: (text: string) => void): string[] {
   const files = paths.filter((path) => !JOURNAL.test(path));
   if (files.length === 0) return paths.map((path) => judgedFileOf(path, io));
@@ -42,7 +42,7 @@ export function judgedFilesOf(paths: readonly string[], io: Pick<Io, 'cwd'>, not
   return files.map((path) => judgedFileOf(path, io));
 }
 
-/** The predictions that a path stands for: the file itself, or predictions.jsonl in a folder. @throws UserError (65) for a journal */
+/** The predictions meant by a path: the file itself, or predictions.jsonl in a folder. @throws UserError (65) for a journal */
 export function predictionsFileOf(path: string, io: Pick<Io, 'cwd'>): string {
   const whole = requireNoJournal(resolve(io.cwd, path), io);
   return statSync(whole, { throwIfNoEntry: false })?.isDirectory() ? join(whole, 'predictions.jsonl') : whole;
@@ -51,7 +51,7 @@ export function predictionsFileOf(path: string, io: Pick<Io, 'cwd'>): string {
 function requireNoJournal(path: string, io: Pick<Io, 'cwd'>): string {
   if (!JOURNAL.test(path)) return path;
   const file = shownPath(path.replace(JOURNAL, '.jsonl'), io);
-  throw badData(`${shownPath(path, io)} is a journal, which a command keeps for itself while it works; name ${file}`);
+  throw badData(`${shownPath(path, io)} is a journal, which awb keeps for its own use; name ${file}`);
 }
 
 /** The manifest of a judged file, or of predictions. */

@@ -1,4 +1,4 @@
-// Files of judgements: a judged file, ours or the official script's, and calibration.jsonl -> their rows, without texts.
+// Files of judgements: a judged file, from awb or from the official script, and calibration.jsonl -> their rows, without texts.
 
 import { createHash } from 'node:crypto';
 import type { CalibratedRow } from '../core/calibration.js';
@@ -25,11 +25,11 @@ import { domainOf, openRowKeys, readRow, readSampleAgain } from './sample.js';
 const JUDGED = { hint: '--predictions names the judged.jsonl that awb judge wrote', command: 'awb judge' };
 
 /**
- * Reads a judged file. One row's text is in memory at a time; what is kept of it is small.
- * Rows of the official script have no key of ours: theirs is derived from their input fields, as for the data itself.
- * @param onRow is given every row with its line and that line's fields, which are not kept
- * @throws UserError 66 where the file cannot be read; 65 where a line is not a row or holds a number beyond a million, a row stands there twice, or nothing was judged; 130 or
- * 143 once `stop` is aborted.
+ * Reads a judged file. Only one row's text is in memory at a time; what is kept of it is small. Rows of the official script have no key
+ * of awb's: theirs is derived from their input fields, as for the data itself.
+ * @param onRow receives every row with its line and that line's fields, which are not kept
+ * @throws UserError 66 if the file cannot be read; 65 if a line is not a row or has a number beyond a million, a row occurs twice, or
+ * nothing was judged; 130 or 143 once `stop` is aborted.
  */
 export async function readJudged(
   path: string,
@@ -56,10 +56,10 @@ export async function readJudged(
     rows.push(row);
     onRow(row, fields, line);
   }
-  if (rows.length === 0) throw badData(`${path} holds no rows; run awb judge first`);
+  if (rows.length === 0) throw badData(`${path} has no rows; run awb judge first`);
   if (!judged) {
     throw badData(
-      `${path} holds no judgements, only rows to be judged; run awb judge --predictions ${path} first and score the judged.jsonl that it writes`,
+      `${path} has no judgements, only rows to be judged; run awb judge --predictions ${path} first and score the judged.jsonl that it writes`,
     );
   }
   const found = confusing.found();
@@ -68,7 +68,7 @@ export async function readJudged(
     rows: rows.map((row, place) => found.get(place) ?? row),
     /** SHA-256 hex of the file's bytes. */
     sha256: hash.digest('hex'),
-    /** Ratings that no judge can have meant, a sentence each, with file and line, of many the first; and what could not be read. */
+    /** Ratings that no judge can have meant, one sentence with file and line (of many, the first); and what could not be read. */
     warnings: [...shortened(warnings), ...confusionIn(path, found.size)],
   };
 }
@@ -81,20 +81,20 @@ function impossibleIn(row: JudgedRow): string | undefined {
   );
   return figures.length === 0
     ? undefined
-    : `${figures.join(', ')} cannot be (ratings are 1 to 5, 0 where none was given)`;
+    : `${figures.join(', ')}: impossible (ratings are 1 to 5, or 0 if none was given)`;
 }
 
 function confusionIn(path: string, size: number): string[] {
-  const said = `${path}: ${counted(size, 'judgement')} could not be read in any try, although those of at least 95 % of the other predictions could`;
+  const said = `${path}: ${counted(size, 'judgement')} could not be read in any try, although at least 95 % of the other predictions' could`;
   return size === 0 ? [] : [`${said}; they count as the model's failure, "confusing"`];
 }
 
-/** The first of the warnings, how many there are, and what follows from all of them. */
+/** The first warning, how many there are, and what follows from all of them. */
 function shortened([first, ...others]: readonly string[]): string[] {
   if (first === undefined) return [];
   const more = others.length === 0 ? '' : ` (and ${counted(others.length, 'more row')} with such ratings)`;
   const counting =
-    'the official figures count such ratings as the official script does; all others leave them out, and awb gate passes no run that has them';
+    'the official figures count such ratings as the official script does; all other figures leave them out, and awb gate passes no run that has them';
   return [`${first}${more}; ${counting}`];
 }
 
@@ -107,10 +107,10 @@ function rowOf(file: ObjectFile, found: ObjectLine, keyOf: KeyOf): JudgedRow {
 }
 
 const NUMBERS = ['turn_idx', 'failed', 'total_score', ...DIMENSIONS];
-/** A larger number is damage: none comes near it, and means and squares still hold below it. */
+/** A larger number is garbage: no real one comes near, and below it means and squares stay finite. */
 const LARGEST_NUMBER = 1e6;
 
-/** @throws UserError (65) for a number that cannot be */
+/** @throws UserError (65) for an impossible number */
 function requirePossible(file: ObjectFile, { line, fields }: Pick<ObjectLine, 'line' | 'fields'>): void {
   const beyond = NUMBERS.find((key) => isNumber(fields[key]) && Math.abs(fields[key]) > LARGEST_NUMBER);
   if (beyond !== undefined) throw badLine(file, line, `"${beyond}" cannot be ${fields[beyond]}; ${REMEDY}`);
@@ -130,7 +130,7 @@ const CALIBRATED = { hint: 'awb calibrate writes it', command: 'awb calibrate' }
 
 /**
  * Reads calibration.jsonl.
- * @throws UserError 66 where the file cannot be read; 65 where a line is no judgement of a variant, or stands there twice; 130 or 143 once
+ * @throws UserError 66 if the file cannot be read; 65 if a line is not a judgement of a variant, or occurs twice; 130 or 143 once
  * `stop` is aborted.
  */
 export async function readCalibrated(path: string, stop?: AbortSignal): Promise<CalibratedRow[]> {
@@ -142,8 +142,8 @@ export async function readCalibrated(path: string, stop?: AbortSignal): Promise<
     const variant = isObject(fields.awb) ? fields.awb.variant : undefined;
     const { task } = fields;
     if (id === undefined || typeof variant !== 'string' || typeof task !== 'string') {
-      const remedy = 'the same awb calibrate command writes the file anew';
-      throw badLine(file, line, `no judgement of awb calibrate; ${remedy}`);
+      const remedy = 'run the same awb calibrate command to rewrite the file';
+      throw badLine(file, line, `not a judgement of awb calibrate; ${remedy}`);
     }
     requirePossible(file, { line, fields });
     const row = { ...readJudgedRow(fields, id, domainOf(task)), variant };
@@ -153,18 +153,21 @@ export async function readCalibrated(path: string, stop?: AbortSignal): Promise<
   return rows;
 }
 
-// Predictions that leave their judge unreadable: whose fault that is, which only a whole judged file can tell.
+// Predictions that make their judge unreadable: whose fault that is, which only a complete judged file can tell.
 
-/** So many others have to have been judged, and so great a share of them read, for a row that could not be read to be at fault. */
+/**
+ * An unreadable row counts as the prediction's fault only if at least this many other predictions were judged, and this share of them
+ * was readable.
+ */
 const LEAST_OTHERS = 20;
 const LEAST_SHARE = 0.95;
-/** The measures of a choice, and what a prediction has of them whose judge could not choose. */
+/** The measures of modes that choose, and the values of a prediction whose judge could not choose. */
 const WORST = { win_rate: 0, taken_for_real: 0 } as const;
 
 /**
- * Hears every row of a judged file, and says in the end which of them are at fault that their judge could not be read: those of
- * predictions of which no judgement could be read in any try, where at least 95 % of this judge's other predictions, 20 or more, could.
- * They count as rating 1, or in modes that choose as the worst choice: nobody gains by confusing the judge. Else it is the judge's failure.
+ * Receives every row of a judged file, and finds those that are at fault for their unreadable judge: rows of predictions without a
+ * single readable judgement in any try, if at least 95 % of this judge's other predictions (20 or more) could be read. They count as
+ * rating 1, or as the worst choice in modes that choose, so confusing the judge never pays. Otherwise the judge is at fault.
  */
 export function openConfusing() {
   const unread: { readonly place: number; readonly id: string; readonly row: JudgedRow }[] = [];
@@ -180,7 +183,7 @@ export function openConfusing() {
       if (judge.status === 'failed' && judge.class === 'unreadable') unread.push({ place, id, row });
       else if (row.failure === undefined && (row.failed === 0 || judge.raw_outputs !== undefined)) read.add(id);
     },
-    /** The rows at fault, by their place among the rows. */
+    /** The rows at fault, by their index. */
     found(): ReadonlyMap<number, JudgedRow> {
       const never = unread.filter(({ id }) => !read.has(id));
       const others = read.size + new Set(never.map(({ id }) => id)).size - 1;
@@ -196,12 +199,12 @@ function atFault(row: JudgedRow, worst: Readonly<Record<string, number>>): Judge
   return { ...row, failure: { class: 'confusing', reason }, ...(Object.keys(worst).length > 0 && { measures: worst }) };
 }
 
-// Excerpts of judged rows, taken as a judged file is read, so that samples are listed and found without reading it again.
+// Excerpts of judged rows, made while a judged file is read, so that samples can be listed and found without reading it again.
 
-/** Longest note, in columns of a terminal. */
+/** The longest note, in terminal columns. */
 const NOTE_COLUMNS = 200;
 
-/** The excerpt of a row, as `readJudged` gives it. */
+/** The excerpt of a row that `readJudged` passes to `onRow`. */
 export function excerptOf(row: JudgedRow, fields: JsonObject, line: Line): Excerpt {
   const { weaknesses, facts } = remarksIn(fields);
   const determined = facts?.filter(({ kind }) => kind === 'determined');

@@ -18,12 +18,12 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true });
  */
 export async function openToRead(path: string, hint: string): Promise<FileHandle> {
   try {
-    // Without O_NONBLOCK (which Windows lacks) opening a FIFO waits for its writer.
+    // Without O_NONBLOCK (which Windows lacks), opening a FIFO waits for its writer.
     const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     const found = await handle.stat();
     if (found.isFile()) return handle;
     await handle.close();
-    throw inputMissing(`cannot read ${path}: it is ${found.isDirectory() ? 'a folder' : 'no regular file'}; ${hint}`);
+    throw inputMissing(`cannot read ${path}: it is ${found.isDirectory() ? 'a folder' : 'a special file'}; ${hint}`);
   } catch (error) {
     throw unreadable(path, error, hint);
   }
@@ -31,7 +31,7 @@ export async function openToRead(path: string, hint: string): Promise<FileHandle
 
 /**
  * The lines of an open file, which stays open.
- * @param onChunk is given every byte in order
+ * @param onChunk receives every byte in order
  * @throws UserError: 66 that ends with the hint, 130 or 143 once `stop` is aborted.
  */
 export async function* readLines(
@@ -58,7 +58,7 @@ async function* chunksOf(handle: FileHandle, onChunk: (chunk: Uint8Array) => voi
   }
 }
 
-/** What went wrong in reading, as a UserError (66) that ends with the hint; other errors come back as they are. */
+/** A read error as a UserError (66) that ends with the hint; other errors are returned unchanged. */
 export function unreadable(path: string, error: unknown, hint: string): unknown {
   const causes: Readonly<Record<string, string>> = {
     EISDIR: 'it is a folder',
@@ -67,11 +67,11 @@ export function unreadable(path: string, error: unknown, hint: string): unknown 
   return refusedBy(error, (code) => inputMissing(`cannot read ${path}: ${causes[code] ?? code}; ${hint}`));
 }
 
-/** Of smaller rows, as many as are in flight are parsed and put into messages within some milliseconds. */
+/** Smaller rows are cheap: all that are in flight are parsed and put into messages within some milliseconds. */
 const LARGE_BYTES = 1 << 12;
 let lastTurn: Promise<unknown> = Promise.resolve();
 
-/** Where a line lies in its file. */
+/** The place of a line in its file. */
 export interface Span {
   /** Of the line's first byte. */
   readonly offset: number;
@@ -86,9 +86,9 @@ export function spanOf({ offset, bytes }: Line): Span {
 }
 
 /**
- * Reads a line again. A run may last for days, and files may be replaced under it.
- * @param changed what is said of a file where another text lies in its place by now
- * @throws UserError (65) where another text lies in its place by now
+ * Reads a line again. A run may last for days, and its files may be replaced meanwhile.
+ * @param changed what to say about a file whose place now has other text
+ * @throws UserError (65) if the place now has other text
  */
 export async function readAgain(
   handle: FileHandle,
@@ -99,25 +99,25 @@ export async function readAgain(
   const buffer = Buffer.allocUnsafe(length);
   let bytesRead: number;
   if (length < LARGE_BYTES) {
-    // The system holds what was read at the start: a thread asked for it would cost the slot a turn of a busy event loop.
+    // The system has cached what was read at the start; using a thread would cost the slot a turn of a busy event loop.
     bytesRead = readSync(handle.fd, buffer, 0, length, offset);
   } else {
     ({ bytesRead } = await handle.read(buffer, 0, length, offset));
-    // Many reads may end in one turn of the event loop, and timers, signals and sockets wait for all that is done in it. So large rows
-    // get a turn each: what 64 rows of 400 kB came to in one was 200 to 500 ms.
+    // Many reads may end in one turn of the event loop, and timers, signals and sockets wait for everything done in it. So large rows
+    // get a turn each: 64 rows of 400 kB in one turn took 200 to 500 ms.
     lastTurn = lastTurn.then(() => nextTurn());
     await lastTurn;
   }
-  // Fewer where the file has become shorter.
+  // Fewer if the file was shortened.
   const bytes = buffer.subarray(0, bytesRead);
   const text = crc32(bytes) === checksum ? decoded(bytes) : undefined;
   if (text !== undefined) return text;
   throw badData(`${path} ${changed}`);
 }
 
-/** Bytes as text, or undefined where they are not UTF-8. A byte order mark is dropped. */
+/** Bytes as text, or undefined if they are not UTF-8. A byte order mark is dropped. */
 export function decoded(bytes: Uint8Array): string | undefined {
-  // Of ASCII alone no character need be looked at, which is more than twice as fast.
+  // Pure ASCII needs no decoding, which is more than twice as fast.
   if (isAscii(bytes)) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
   try {
     return UTF8.decode(bytes);
@@ -133,20 +133,20 @@ export function textOf(line: Line): { readonly text: string } | { readonly flaw:
   return text === undefined ? { flaw: 'not valid UTF-8' } : { text };
 }
 
-/** A file of which every line is a JSON object, and what its readers are told where one is not. */
+/** A file whose lines are all JSON objects, and what to tell its readers if one is not. */
 export interface ObjectFile {
   readonly path: string;
-  /** The file as people are shown it; its path where absent. */
+  /** The file's name in messages; its path if absent. */
   readonly shown?: string;
-  /** Ends what is said of a file that cannot be read. */
+  /** Ends the message about a file that cannot be read. */
   readonly hint: string;
-  /** How what is said of a line that holds no object ends. */
+  /** Ends the message about a line that is not an object. */
   readonly remedy?: string;
-  /** The command that wrote it, which goes on where the last line is cut off. */
+  /** The command that wrote it, which continues if the last line is cut off. */
   readonly command?: string;
 }
 
-/** A line with its text, and the object in it. */
+/** A line with its text and the object in it. */
 export interface ObjectLine {
   readonly line: Line;
   readonly text: string;
@@ -155,8 +155,8 @@ export interface ObjectLine {
 
 /**
  * The lines of a file of objects, which is closed at the end.
- * @param onChunk is given every byte in order
- * @throws UserError 66 where the file cannot be read; 65 for a line that is no object; 130 or 143 once `stop` is aborted.
+ * @param onChunk receives every byte in order
+ * @throws UserError 66 if the file cannot be read; 65 for a line that is not an object; 130 or 143 once `stop` is aborted.
  */
 export async function* objectsIn(
   file: ObjectFile,
@@ -171,7 +171,7 @@ export async function* objectsIn(
   }
 }
 
-/** The same of an open file, which stays open. */
+/** The same for an open file, which stays open. */
 export async function* objectLines(
   handle: FileHandle,
   file: ObjectFile,
@@ -179,7 +179,7 @@ export async function* objectLines(
   onChunk?: (chunk: Uint8Array) => void,
 ): AsyncGenerator<ObjectLine> {
   const { path, hint, remedy = REMEDY, command } = file;
-  const cutOff = `the last line is cut off; run ${command} again, which asks for no finished row twice`;
+  const cutOff = `the last line is cut off; run ${command} again, which skips finished rows`;
   for await (const line of readLines(handle, path, hint, stop, onChunk)) {
     const found = textOf(line);
     if ('flaw' in found) throw badLine(file, line, `${found.flaw}; ${remedy}`);
@@ -189,21 +189,21 @@ export async function* objectLines(
   }
 }
 
-/** What can be done about a line that a person may have edited. */
-export const REMEDY = 'mend the line or take it out';
+/** What to do about a line that a person may have edited. */
+export const REMEDY = 'fix the line or remove it';
 
-/** What is wrong with a line of a file, named by both. */
+/** An error about a line, with its file and number. */
 export function badLine({ path, shown = path }: ObjectFile, { number }: Line, reason: string): UserError {
   return badData(`${shown}:${number}: ${reason}`);
 }
 
-/** Takes the ids of lines. @throws UserError (65) for an id that stood on an earlier line. */
+/** Takes the ids of lines. @throws UserError (65) for an id that an earlier line had. */
 export function onceIn(file: ObjectFile, what: 'row' | 'judgement'): (id: string, line: Line) => void {
   const lines = new Map<string, number>();
   return (id, line) => {
     const earlier = lines.get(id);
     if (earlier !== undefined) {
-      throw badLine(file, line, `the ${what} of line ${earlier} stands here again; take one of the two out`);
+      throw badLine(file, line, `the same ${what} as in line ${earlier}; remove one of the two`);
     }
     lines.set(id, line.number);
   };

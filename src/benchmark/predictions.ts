@@ -1,4 +1,5 @@
-// A predictions file, whole or lean, ours or the official script's -> a reference to each row, which is read when its turn comes; and the turns of its rollouts.
+// A predictions file, complete or lean, from awb or from the official script -> a reference to each row, which is read when its turn
+// comes; and the turns of its rollouts.
 
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
@@ -27,10 +28,10 @@ import { isKeyOf, openRowKeys, readParsedRow, readSampleAgain } from './sample.j
 
 const HINT = '--predictions names the file that awb infer wrote';
 
-/** Where a prediction lies, and what judging needs to know of it before it is read. */
+/** The place of a prediction, and what judging needs before it is read. */
 export interface PredictionRef extends Span {
   readonly key: string;
-  /** The row's own, as in `RowRef`. */
+  /** The row's own id, as in `RowRef`. */
   readonly id: string;
   readonly trajectory: string;
   readonly repeat: number;
@@ -41,7 +42,7 @@ export interface PredictionRef extends Span {
   readonly stamp: string;
   /** Why there is no prediction. */
   readonly failure?: NoPrediction | undefined;
-  /** The data's row that a lean prediction belongs to. */
+  /** The row in the data to which a lean prediction belongs. */
   readonly row?: RowRef | undefined;
 }
 
@@ -55,10 +56,10 @@ export interface PredictedRow extends Pick<ReadPrediction, 'gen' | 'awb'> {
 export type PredictionFile = Awaited<ReturnType<typeof openPredictions>>;
 
 /**
- * Goes once through a predictions file, or a judged one: of several judgements of a prediction, the first stands for it. Lean rows are
- * looked up in `data` by their key. A row without `gen` (absent or null) was not predicted: it fails as `absent`, and the others are judged.
- * @throws UserError 66 where the file cannot be read; 65 for a file without a single `gen`, a line that is not a row, a `gen` that is no text,
- * a row that stands there twice, or a lean row without its data; 130 or 143 once `stop` is aborted.
+ * Reads a predictions file, or a judged one, once: if a prediction has several judgements, the first represents it. Lean rows are
+ * looked up in `data` by key. A row without `gen` (absent or null) was not predicted: it fails as `absent`, and the others are judged.
+ * @throws UserError 66 if the file cannot be read; 65 for a file without a single `gen`, a line that is not a row, a `gen` that is not
+ * text, a duplicate row, or a lean row without its data; 130 or 143 once `stop` is aborted.
  */
 export async function openPredictions(path: string, data: Dataset | undefined, stop?: AbortSignal) {
   const handle = await openToRead(path, HINT);
@@ -74,16 +75,16 @@ export async function openPredictions(path: string, data: Dataset | undefined, s
       refs,
       /** SHA-256 hex of the file's bytes. */
       sha256: hash.digest('hex'),
-      /** @throws UserError (65) where another text lies in the row's place by now. */
+      /** @throws UserError (65) if the row's place now has other text. */
       async read(ref: PredictionRef): Promise<PredictedRow> {
         const text = await readAgain(handle, ref, path);
-        // The same bytes hold the same prediction of the same row.
+        // The same bytes are the same prediction of the same row.
         const fields = present(parseObject(text));
         const { gen, awb } = present(readPredictionRow(fields));
         const sample = ref.row === undefined ? readSampleAgain(fields, ref) : await data?.readSample(ref.row);
         return { text, gen, awb, sample: { ...present(sample), key: ref.key } };
       },
-      /** Bytes of the lines that hold the prediction and its row. */
+      /** Bytes of the lines of the prediction and its row. */
       bytesOf: ({ length, row }: PredictionRef) => length + (row?.length ?? 0),
       close: () => handle.close(),
     };
@@ -94,32 +95,32 @@ export async function openPredictions(path: string, data: Dataset | undefined, s
 function requirePredicted(path: string, refs: readonly PredictionRef[]): void {
   if (refs.some(({ failure }) => failure?.class !== 'absent')) return;
   throw badData(
-    `${path} holds ${refs.length === 0 ? 'no rows' : 'rows without predictions (none has a "gen")'}; run awb infer first`,
+    `${path} has ${refs.length === 0 ? 'no rows' : 'rows without predictions (none has a "gen")'}; run awb infer first`,
   );
 }
 
-/** What a row's own fields, or the data's, say of a prediction. */
+/** What a row's own fields, or the data's, say about a prediction. */
 type Identified = Pick<PredictionRef, 'key' | 'id' | 'trajectory' | 'domain' | 'turnIdx' | 'row'>;
 
-/** Takes in the lines of a file in their order. @throws UserError (65) for a line that is not a row, or that stands there again */
+/** Reads the lines of a file in order. @throws UserError (65) for a line that is not a row, or that occurs again */
 async function refsIn(lines: AsyncIterable<ObjectLine>, file: ObjectFile, data: Dataset | undefined) {
   const refs = new Map<string, PredictionRef>();
   const requireNew = onceIn(file, 'row');
-  /** For the rows of the official script, which have no key of ours. */
+  /** For rows of the official script, which have no key of awb's. */
   const keyOf = openRowKeys();
 
-  /** What is known of the row in a line, or why the line cannot be used. */
+  /** What is known about the row in a line, or why the line cannot be used. */
   function wholeRow(text: string, fields: JsonObject, id: ReadPrediction['id']): Identified | string {
     const reading = readParsedRow(text, fields);
     if (!reading.ok) return reading.flaw.reason;
     const { key, trajectory, domain, turnIdx } = reading.row.sample;
     if (id !== undefined && !isKeyOf(id.key, key)) {
-      return 'the row was changed after awb infer wrote it (its key does not fit); make it again';
+      return 'the row was changed after awb infer wrote it (its key does not match); make it again';
     }
     return { key: id?.key ?? keyOf(key), id: reading.row.id, trajectory, domain, turnIdx };
   }
 
-  /** The row in a line from which the trajectory's text was left out. */
+  /** The row of a line without the trajectory's text. */
   function leanRow(id: ReadPrediction['id']): Identified | string {
     if (id === undefined) return 'it has neither "prompt" nor "awb"; give the file that awb infer wrote';
     if (data === undefined) {
@@ -136,7 +137,7 @@ async function refsIn(lines: AsyncIterable<ObjectLine>, file: ObjectFile, data: 
     const refused = (reason: string) => badLine(file, line, reason);
     const prediction = readPredictionRow(fields);
     if (prediction === undefined) {
-      throw refused('"gen" is not a text; it has to hold the model\'s reply, or to be left out where there is none');
+      throw refused('"gen" is not a string; it has to be the model\'s reply, or be left out if there is none');
     }
     const { gen, id, awb, failure } = prediction;
     const row = 'prompt' in fields ? wholeRow(text, fields, id) : leanRow(id);
@@ -159,22 +160,25 @@ export function stampOf(gen: string, failure: NoPrediction | undefined): string 
     .toString('hex', 0, 8);
 }
 
-// The turns of a rollout, which infer wrote beside its predictions: the history that the world model saw, read when a row's turn comes.
+// The turns of a rollout, which infer wrote next to its predictions: the history that the world model saw, read when a row's turn comes.
 
 const ROLLOUT_HINT =
-  'awb infer --rollout writes it beside predictions.jsonl, and --judge-sees rollout shows it; keep both together, or leave --judge-sees out';
-const ROLLOUT_REMEDY = 'run awb infer again, which writes it anew';
+  'awb infer --rollout writes it next to predictions.jsonl, and --judge-sees rollout shows it; keep both together, or leave --judge-sees out';
+const ROLLOUT_REMEDY = 'run awb infer again to rewrite it';
 
-/** @throws UserError: 66 where the file cannot be read, 65 for a line that is no turn of a rollout, 130 or 143 once `stop` is aborted. */
+/** @throws UserError: 66 if the file cannot be read, 65 for a line that is not a turn of a rollout, 130 or 143 once `stop` is aborted. */
 export async function openRolloutTurns(path: string, stop?: AbortSignal) {
   const handle = await openToRead(path, ROLLOUT_HINT);
   return closingOnFailure(handle, async () => {
     const places = await placesIn(path, handle, stop);
     return {
       path,
-      /** What changes with a row's simulated history; undefined for a row that is not there. */
+      /** Changes whenever a row's simulated history does; undefined for a row that is not in the file. */
       stampOf: (key: string, repeat: number) => places.get(rowId(key, repeat))?.stamp,
-      /** What a row of the benchmark was asked behind. @throws UserError (65) where it is not there, or another text lies in its place by now. */
+      /**
+       * The history that a benchmark row was asked after. @throws UserError (65) if the row is not in the file, or its place now has
+       * other text.
+       */
       async read(key: string, repeat: number) {
         const { spans } = places.get(rowId(key, repeat)) ?? { spans: [] };
         // The same bytes are the same turn.
@@ -183,7 +187,7 @@ export async function openRolloutTurns(path: string, stop?: AbortSignal) {
         const own = lines.pop();
         if (own === undefined) throw badData(`${path} has no turn of the row ${key}; ${ROLLOUT_REMEDY}`);
         const turns = lines.map(({ prompt, observation }): Turn => ({ prompt, response: observation }));
-        // `turns` are the world model's, the first of them being turn `from + 1`; `prompt` is that of the row's own turn, as it stood behind them.
+        // `turns` are the world model's, beginning with turn `from + 1`; `prompt` is that of the row's own turn after them.
         return { turns, from: own.from, prompt: own.prompt };
       },
       close: () => handle.close(),
@@ -192,17 +196,17 @@ export async function openRolloutTurns(path: string, stop?: AbortSignal) {
 }
 
 async function placesIn(path: string, handle: FileHandle, stop: AbortSignal | undefined) {
-  /** By row: the turns of its chain before it, its own as the last, and a hash over them. */
+  /** By row: the turns of its chain up to and including its own, and a hash over them. */
   const places = new Map<string, { readonly spans: readonly Span[]; readonly stamp: string }>();
   const chains = new Map<string, { readonly spans: Span[]; hash: number; step: number }>();
   const file = { path, hint: ROLLOUT_HINT, command: 'awb infer' };
   for await (const { line, fields } of objectLines(handle, file, stop)) {
     const turn = turnOf(fields);
-    if (turn === undefined) throw badLine(file, line, `no turn of a rollout; ${ROLLOUT_REMEDY}`);
+    if (turn === undefined) throw badLine(file, line, `not a turn of a rollout; ${ROLLOUT_REMEDY}`);
     const chainId = rowId(turn.chain, turn.repeat);
     const chain = chains.get(chainId) ?? { spans: [], hash: 0, step: turn.from };
     if (turn.step !== chain.step + 1) {
-      throw badLine(file, line, `turn ${turn.step} stands where turn ${chain.step + 1} should; ${ROLLOUT_REMEDY}`);
+      throw badLine(file, line, `turn ${turn.step} is here instead of turn ${chain.step + 1}; ${ROLLOUT_REMEDY}`);
     }
     chain.spans.push(spanOf(line));
     chain.hash = crc32(turn.prompt, chain.hash);
@@ -215,7 +219,7 @@ async function placesIn(path: string, handle: FileHandle, stop: AbortSignal | un
   return places;
 }
 
-/** What a line says of its turn; undefined where it says none. */
+/** The turn in a line; undefined if there is none. */
 function turnOf({ chain, step, distance, repeat = 0, row, prompt, observation }: JsonObject) {
   const isPlaced = typeof chain === 'string' && isInteger(step) && isInteger(distance) && isInteger(repeat);
   if (!isPlaced || distance < 1 || step < distance) return undefined;

@@ -1,4 +1,4 @@
-// The prompts that turn a language model into an environment, an agent or a judge: the bundled ones, and those of a user's folder.
+// The prompts that turn a language model into an environment, an agent or a judge: the bundled ones, and those in a user's folder.
 
 import { createHash } from 'node:crypto';
 import { access, readdir, readFile } from 'node:fs/promises';
@@ -7,17 +7,17 @@ import { fileURLToPath } from 'node:url';
 import { badData, codeOf, inputMissing } from '../core/errors.js';
 import { isDomain } from './sample.js';
 
-// Seen from src/bench as from dist/bench, the package's root is two folders up.
+// Both from src/benchmark and from dist/benchmark, the package's root is two folders up.
 const BUNDLED = fileURLToPath(new URL('../../prompts', import.meta.url));
 const ENDING = '.txt';
 
-/** System prompts by domain: <domain>.txt, and what a folder of the user's own has in addition or instead. */
+/** System prompts by domain: <domain>.txt, with those of the user's own folder added or replacing them. */
 export type DomainPrompts = ReturnType<typeof domainPrompts>;
 
 /**
- * Reads the bundled prompts of a world model, or of an agent that acts in an environment, and those of `folder`, which add to them and
- * stand in their place where both have a domain.
- * @throws UserError (66) for what cannot be read; (65) for a file of the folder that is empty, no UTF-8, or names no domain
+ * Reads the bundled prompts of a world model, or of an agent that acts in an environment, and those in `folder`, which add to them and
+ * replace them if both have a domain.
+ * @throws UserError (66) for what cannot be read; (65) for a file of the folder that is empty, not UTF-8, or names no domain
  */
 export async function loadPrompts(whose: 'world-model' | 'agent', folder?: string): Promise<DomainPrompts> {
   const bundled = await promptsIn(join(BUNDLED, whose));
@@ -26,14 +26,14 @@ export async function loadPrompts(whose: 'world-model' | 'agent', folder?: strin
 
 type Prompt = readonly [domain: string, text: string];
 
-/** Of a domain's prompts the last one holds. */
+/** If a domain has several prompts, the last one wins. */
 function domainPrompts(all: readonly Prompt[]) {
   const prompts = new Map(all);
   const sorted = [...prompts].sort(([a], [b]) => (a < b ? -1 : 1));
   return {
     /** SHA-256 in hex over the domains' names and prompts. */
     fingerprint: fingerprintOf(sorted),
-    /** In the order of the alphabet. */
+    /** In alphabetical order. */
     domains: sorted.map(([domain]) => domain),
     prompt: (domain: string) => prompts.get(domain),
   };
@@ -46,19 +46,19 @@ async function promptsIn(folder: string): Promise<Prompt[]> {
     if (!isDomain(domain)) throw badData(`${join(folder, file)} names no domain: its name has to be one word`);
     prompts.push([domain, (await readText(join(folder, file))).trim()]);
   }
-  if (prompts.length === 0) throw badData(`${folder} holds no prompt: name each file <domain>${ENDING}`);
+  if (prompts.length === 0) throw badData(`${folder} has no prompts; name each file <domain>${ENDING}`);
   return prompts;
 }
 
-/** What a judge mode that needs no rubric tells its judge. */
+/** The prompt of a judge mode that needs no rubric. */
 export type JudgePrompt = Awaited<ReturnType<typeof loadJudgePrompt>>;
 
-/** The prompt of a mode: prompts/judge/<mode>/. @throws UserError where it is not where the package keeps it. */
+/** The prompt of a mode: prompts/judge/<mode>/. @throws UserError if it is missing from the package. */
 export async function loadJudgePrompt(mode: string) {
   const textOf = async (file: string) => (await readText(join(BUNDLED, 'judge', mode, file))).trim();
-  // In the user message, `{history}`, `{input}`, `{truth}`, `{first}` and `{second}` stand for what is shown.
+  // In the user message, `{history}`, `{input}`, `{truth}`, `{first}` and `{second}` are replaced by what is shown.
   const texts = { system: await textOf('system.txt'), user: await textOf('user.txt') };
-  // The start of the hash over both tells prompts apart.
+  // The start of the hash over both texts identifies the prompt.
   return { ...texts, fingerprint: fingerprintOf(texts) };
 }
 
@@ -73,7 +73,10 @@ export async function listFolder(folder: string, flag = '--rubrics (a folder, aw
   }
 }
 
-/** The text as Python's text mode reads it: UTF-8, a byte order mark kept, every line end a newline. Never blank. @throws UserError 66, or 65 for what is no text. */
+/**
+ * The text as Python's text mode reads it: UTF-8 with a byte order mark kept, and every line end as a newline. Never blank. @throws
+ * UserError 66, or 65 for what is not text.
+ */
 export async function readText(file: string, remedy = 'put it back, or point to a complete folder'): Promise<string> {
   let bytes: Buffer;
   try {
@@ -91,7 +94,7 @@ export async function readText(file: string, remedy = 'put it back, or point to 
   return text.replace(/\r\n?/g, '\n');
 }
 
-/** Whether there is such a file, as far as can be told. */
+/** Whether such a file exists, as far as can be determined. */
 export async function exists(file: string): Promise<boolean> {
   return access(file).then(
     () => true,
@@ -99,7 +102,7 @@ export async function exists(file: string): Promise<boolean> {
   );
 }
 
-/** SHA-256 in hex over the JSON of some contents. */
+/** SHA-256 in hex over the JSON of the contents. */
 export function fingerprintOf(contents: unknown): string {
   return createHash('sha256').update(JSON.stringify(contents)).digest('hex');
 }

@@ -15,7 +15,7 @@ const RATING = z.object({
   repeat: z.int().min(0).default(0),
   prediction_sha256: z
     .string()
-    .regex(/^[0-9a-f]{64}$/i, 'no SHA-256 in hex')
+    .regex(/^[0-9a-f]{64}$/i, 'not a SHA-256 in hex')
     .toLowerCase()
     .optional(),
   key: text,
@@ -24,17 +24,17 @@ const RATING = z.object({
   revised: z.unknown().optional(),
 });
 
-/** A person's rating of a prediction, and where it stands. */
+/** A person's rating of a prediction, and where it was read. */
 export type PlacedRating = ReturnType<typeof placed>;
 
 const HINT = '--ratings names files that the page of awb rate saved, or CSV';
 const NUMBERS: readonly string[] = [...DIMENSIONS, 'repeat'];
 
 /**
- * Reads a file of ratings: CSV where its name ends so, else JSONL.
+ * Reads a file of ratings: CSV if its name ends in .csv, else JSONL.
  * @param shown the file's name in messages
- * @throws UserError 66 where the file cannot be read; 65, with file and line, for what is no rating of 1 to 5 in each dimension; 130 and
- * 143 once `stop` is aborted.
+ * @throws UserError 66 if the file cannot be read; 65, with file and line, for anything other than a rating of 1 to 5 in each
+ * dimension; 130 and 143 once `stop` is aborted.
  */
 export async function readRatings(path: string, shown: string, stop?: AbortSignal): Promise<PlacedRating[]> {
   const ratings: PlacedRating[] = [];
@@ -47,7 +47,7 @@ export async function readRatings(path: string, shown: string, stop?: AbortSigna
         ratings.push(placed(fields, `${shown}:${line.number}`));
       }
     }
-    if (ratings.length === 0) throw badData(`${shown} holds no ratings; ${HINT}`);
+    if (ratings.length === 0) throw badData(`${shown} has no ratings; ${HINT}`);
     return ratings;
   });
 }
@@ -61,7 +61,7 @@ function readCsv(bytes: Buffer, shown: string): PlacedRating[] {
   return records.map((record) => placed(fieldsOf(names, record), `${shown}:${record.line}`));
 }
 
-/** The cells by their columns' names; an empty one is as good as none. */
+/** The cells by column name; an empty cell counts as absent. */
 function fieldsOf(names: readonly string[], { cells }: CsvRecord): JsonObject {
   const filled = names.flatMap((name, at) => {
     const text = cells[at]?.trim() ?? '';
@@ -70,7 +70,7 @@ function fieldsOf(names: readonly string[], { cells }: CsvRecord): JsonObject {
   return Object.fromEntries(filled);
 }
 
-/** A number, or the text that is none. */
+/** The number, or the text if it is not one. */
 function numberIn(text: string): number | string {
   return /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : text;
 }
@@ -87,9 +87,9 @@ function placed(fields: JsonObject, place: string) {
     repeat,
     rater,
     ratings: recordOf(DIMENSIONS, (dimension) => data[dimension]),
-    /** SHA-256 hex of the prediction as the judge was shown it; absent where the file does not say. */
+    /** SHA-256 in hex of the prediction as the judge saw it; absent if the file does not say. */
     ...(hash !== undefined && { predictionSha256: hash }),
-    /** Changed after the person had seen what the judge says. */
+    /** Changed after the person had seen the judge's ratings. */
     revised: revised === true || revised === 'true',
     /** File and line, as `ratings.jsonl:3`. */
     place,
@@ -100,20 +100,20 @@ function bad(place: string, reason: string): UserError {
   return badData(`${place}: ${reason}; ${REMEDY}`);
 }
 
-// CSV read as RFC 4180 has it: cells between commas, quoted where they hold commas, quotes or line ends.
+// CSV as defined by RFC 4180: cells separated by commas, quoted if they contain commas, quotes or line ends.
 
-/** A record, and the line of the file on which it begins. */
+/** A record, and the line on which it begins. */
 interface CsvRecord {
   readonly line: number;
   readonly cells: readonly string[];
 }
 
-/** A cell with what stands behind it: quoted, or up to the next comma or line end. */
+/** A cell with its end: quoted, or up to the next comma or line end. */
 const CELL = /(?:"([^"]*(?:""[^"]*)*)"|([^",\r\n]*))(,|\r?\n|\r|$)/y;
 
 /**
  * The records of a text, without empty lines. A byte order mark is dropped.
- * @param wrong makes what is thrown for a quote that is never closed, or one inside of an unquoted cell
+ * @param wrong makes the error for a quote that is never closed, or one inside an unquoted cell
  */
 export function csvRecords(text: string, wrong: (line: number, reason: string) => Error): CsvRecord[] {
   const records: CsvRecord[] = [];
@@ -122,7 +122,7 @@ export function csvRecords(text: string, wrong: (line: number, reason: string) =
   CELL.lastIndex = text.startsWith('\ufeff') ? 1 : 0;
   while (CELL.lastIndex < text.length) {
     const found = CELL.exec(text);
-    if (found === null) throw wrong(line, 'a quote is not closed, or stands inside of a cell that is not quoted');
+    if (found === null) throw wrong(line, 'a quote is not closed, or is inside an unquoted cell');
     const [whole, quoted, plain, end] = found;
     cells.push(quoted === undefined ? (plain ?? '') : quoted.replaceAll('""', '"'));
     line += whole.match(/\r\n|\r|\n/g)?.length ?? 0;

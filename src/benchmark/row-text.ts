@@ -1,4 +1,4 @@
-// A row's own text: where its keys stand, and the same text with keys taken out and added, so that nothing is printed again.
+// A row's own text: where its keys are, and the same text with keys removed and added, so that nothing else is serialised again.
 
 /** A top-level key of a JSON object, by offsets (UTF-16 units) into its text. */
 interface Member {
@@ -9,8 +9,8 @@ interface Member {
 }
 
 /**
- * The top-level members of a JSON object's text, duplicates included, in order.
- * The text must be valid JSON (parse it first): nothing is checked here.
+ * The top-level members of a JSON object's text, duplicates included, in order. The text must be valid JSON (parse it first): nothing
+ * is checked here.
  */
 export function membersOf(text: string): Member[] {
   const members: Member[] = [];
@@ -28,8 +28,8 @@ export function membersOf(text: string): Member[] {
 }
 
 /**
- * The object's text without the members named in `drop`, and with `add` behind the rest. Every byte of the other members stays
- * as it was: big integers, key order, escapes and spaces.
+ * The object's text without the members named in `drop`, and with `add` after the rest. Every byte of the other members stays
+ * unchanged: big integers, key order, escapes and spaces.
  */
 export function withMembers(text: string, drop: ReadonlySet<string>, add: Readonly<Record<string, unknown>>): string {
   const members = membersOf(text);
@@ -37,7 +37,7 @@ export function withMembers(text: string, drop: ReadonlySet<string>, add: Readon
   const last = members.findLastIndex(isKept);
   const pieces = [text.slice(skipSpace(text, 0), members[0]?.start ?? text.indexOf('{') + 1)];
   for (const [index, member] of members.slice(0, last + 1).entries()) {
-    // With the comma and the spaces behind it, save for the last.
+    // With the comma and the spaces after it, except for the last member.
     const end = index === last ? member.valueEnd : members[index + 1]?.start;
     if (isKept(member)) pieces.push(text.slice(member.start, end));
   }
@@ -47,9 +47,9 @@ export function withMembers(text: string, drop: ReadonlySet<string>, add: Readon
 }
 
 /**
- * A JSON value's text in one canonical form: no white space outside strings, strings in one spelling, numbers to the last digit
- * as they were written. Equal values that were serialised differently become equal text. The result is no slice of `value`:
- * keeping it does not keep a whole line in memory.
+ * A JSON value's text in one canonical form: no white space outside strings, strings in one spelling, numbers with the digits as
+ * written. Equal values that were serialised differently get equal text. The result is not a slice of `value`, so keeping it does not
+ * keep a complete line in memory.
  */
 export function canonicalText(value: string): string {
   let canonical = '';
@@ -70,7 +70,7 @@ function skipSpace(text: string, from: number): number {
   return at;
 }
 
-/** From a string's opening quote to behind its closing one; `indexOf` makes long strings cheap. */
+/** From a string's opening quote to just after its closing one; `indexOf` makes long strings cheap. */
 function skipString(text: string, from: number): number {
   let quote = text.indexOf('"', from + 1);
   while (isEscaped(text, quote)) quote = text.indexOf('"', quote + 1);
@@ -83,7 +83,7 @@ function isEscaped(text: string, at: number): boolean {
   return backslashes % 2 === 1;
 }
 
-/** Where the JSON value that begins at `from` ends (exclusive); a list or an object that is never closed ends with the text. */
+/** Where the JSON value that begins at `from` ends (exclusive); an unclosed list or object ends with the text. */
 export function endOfValue(text: string, from: number): number {
   const first = text[from];
   if (first === '"') return skipString(text, from);

@@ -12,41 +12,41 @@ import { exists, fingerprintOf, listFolder, readText } from './prompts.js';
 
 /** The bundled pack. */
 export const BUNDLED_PACK = 'awb-3';
-/** What stands for the official repository's rubrics. */
+/** The name for the official repository's rubrics. */
 const OFFICIAL = 'official';
 
 const PACK_FILE = 'pack.json';
 
-/** How a pack is found that is not bundled. */
+/** How to find a pack that is not bundled. */
 interface PackPlaces {
-  /** Whose relative folders are meant. */
+  /** The folder to which relative paths refer. */
   readonly cwd?: string;
-  /** The folder of the official rubrics, fetched where need be. */
+  /** The folder of the official rubrics, downloaded if necessary. */
   official?(): Promise<string>;
 }
 
 /**
- * Reads the rubric pack of that name or in that folder; without either, the bundled one. The names `awb-3` and `official` come before a
- * folder of the same name, which `./NAME` reaches. The folder is one of two things.
+ * Reads the rubric pack with that name or in that folder; by default, the bundled one. The names `awb-3` and `official` win over a
+ * folder of the same name, which `./NAME` reaches. The folder is one of two kinds.
  *
- * **A pack** holds `pack.json` and the plain text files (UTF-8) that it names, all in the same folder:
+ * **A pack** has `pack.json` and the plain text files (UTF-8) that it names, all in the same folder:
  *
  *     { "name": "awb-3",               word of letters, digits, dots, dashes, underscores
- *       "version": "1",                text; to be changed with the wording
- *       "common": "common.txt",        optional: stands before every domain's own text
+ *       "version": "1",                text; change it with the wording
+ *       "common": "common.txt",        optional: precedes every domain's own text
  *       "domains": { "mcp": "mcp.txt", … },
  *       "template": "user.txt",        the user message, with the slots that src/core/rubric.ts lists
  *       "facts": true,                 optional: the judge is asked for a checklist of facts (src/core/facts.ts)
  *       "without_truth": { "common": "alone.txt", "template": "alone-user.txt" } }
- *                                      optional: these two in place of the pack's own where a rollout is judged by itself
+ *                                      optional: these two replace the pack's own if a rollout is judged by itself
  *
- * A domain's system prompt is the common text, a blank line and the domain's text. It has to explain the delimiters with
- * which src/judge/rubric.ts fills the slots; rubrics/awb-3/common.txt shows how.
+ * A domain's system prompt is the common text, a blank line and the domain's text. It has to explain the delimiters that
+ * src/judge/rubric.ts puts around the slots' contents; rubrics/awb-3/common.txt shows how.
  *
- * **A checkout of the official repository** (QwenLM/Qwen-AgentWorld) holds `prompts/<domain>/judge_system_prompt.txt`, each
+ * **A checkout of the official repository** (QwenLM/Qwen-AgentWorld) has `prompts/<domain>/judge_system_prompt.txt`, each
  * used as Python reads it, and `eval/lwm_eval_utils/task_configs.py`, whose string JUDGE_USER_PROMPT is the user template.
  *
- * Throws a UserError, with the file and the remedy, when something is missing (66) or not as described (65).
+ * Throws a UserError with the file and the remedy if something is missing (66) or not as described (65).
  */
 export async function loadRubricPack(
   given: string = BUNDLED_PACK,
@@ -60,15 +60,15 @@ export async function loadRubricPack(
     return assemblePack({ name: OFFICIAL, version: '', official: true, ...(await readOfficialRubrics(folder)) });
   }
   throw inputMissing(
-    `${folder} is no rubric pack: it has neither ${PACK_FILE} nor the folders eval and prompts of an official checkout; leave --rubrics out to use the bundled pack`,
+    `${folder} is not a rubric pack: it has neither ${PACK_FILE} nor the folders eval and prompts of an official checkout; leave --rubrics out to use the bundled pack`,
   );
 }
 
-/** Seen from src/bench as from dist/bench, the package's root is two folders up. */
+/** Both from src/benchmark and from dist/benchmark, the package's root is two folders up. */
 const BUNDLED_FOLDER = fileURLToPath(new URL(`../../rubrics/${BUNDLED_PACK}`, import.meta.url));
 
-/** What a pack names is sent to a judge, so it must not reach for files outside its folder. */
-const file = z.string().regex(/^(?!\.+$)[^/\\]+$/, `has to name a file beside ${PACK_FILE}`);
+/** The files named by a pack are sent to a judge, so they must not be outside its folder. */
+const file = z.string().regex(/^(?!\.+$)[^/\\]+$/, `has to name a file next to ${PACK_FILE}`);
 
 export const PACK = mapping('a rubric pack', {
   name: z.string().regex(/^\w[\w.-]*$/, 'has to be a word of letters, digits, dots, dashes and underscores'),
@@ -119,10 +119,10 @@ function assemblePack({ version, prompts, templateFile, ...pack }: PackContents)
   const { name, official, userTemplate, facts, hidesTruth } = pack;
   const template = readTemplate(userTemplate, hidesTruth);
   if (typeof template === 'string')
-    throw badData(`the user template in ${templateFile} has ${template}; mend that file`);
+    throw badData(`the user template in ${templateFile} has ${template}; fix that file`);
   return {
     ...pack,
-    // A pack without a checklist keeps the fingerprint that it had before there were any.
+    // A pack without a checklist keeps the fingerprint that it had before checklists existed.
     fingerprint: fingerprintOf([
       ...[name, version, official, [...prompts], userTemplate],
       ...(facts ? [{ facts }] : []),
@@ -139,13 +139,13 @@ const OFFICIAL_TEMPLATE_FILE = join('eval', 'lwm_eval_utils', 'task_configs.py')
 const OFFICIAL_TEMPLATE_NAME = 'JUDGE_USER_PROMPT';
 const OFFICIAL_PROMPT_FILE = 'judge_system_prompt.txt';
 
-/** @throws UserError 66 where a file is missing, 65 where the template cannot be read out of its source. */
+/** @throws UserError 66 if a file is missing, 65 if the template cannot be read from its source. */
 async function readOfficialRubrics(folder: string) {
   const prompts = new Map<string, string>();
   const domains = await listFolder(join(folder, 'prompts'));
   for (const domain of [...domains].sort(inTableOrder)) {
     const file = join(folder, 'prompts', domain, OFFICIAL_PROMPT_FILE);
-    // A folder without a judge prompt is not a domain that can be judged; the stage says so if a row asks for it.
+    // A folder without a judge prompt is not a domain that can be judged; the stage reports that if a row asks for it.
     if (await exists(file)) prompts.set(domain, await readText(file));
   }
   const templateFile = join(folder, OFFICIAL_TEMPLATE_FILE);
@@ -158,7 +158,7 @@ async function readOfficialRubrics(folder: string) {
   return { prompts, userTemplate, templateFile };
 }
 
-/** The string literal that module-level source assigns to a name: raw, or with plain escapes alone. */
+/** The string literal that module-level source assigns to a name: raw, or with only plain escapes. */
 function assignedString(source: string, name: string): string | undefined {
   const body = '((?:\\\\[\\s\\S]|(?!\\2)[^\\\\])*)';
   const assignment = `^${name}[ \\t]*(?::[^=\\n]*)?=[ \\t]*(r?)("""|'''|["'])${body}\\2[ \\t]*(?:#.*)?$`;

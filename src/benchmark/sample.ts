@@ -8,26 +8,26 @@ import { withoutRequest } from '../core/turn.js';
 import type { Domain, Sample } from '../core/types.js';
 import { canonicalText, membersOf } from './row-text.js';
 
-/** A decoded row before it is known how many equal rows stand before it. */
+/** A decoded row, before equal earlier rows are counted. */
 export interface ParsedRow {
   readonly sample: Sample;
-  /** The row's `id` in canonical JSON text, so that integers keep their last digit; empty where there is none. */
+  /** The row's `id` in canonical JSON text, so that integers keep their last digit; empty if there is none. */
   readonly id: string;
 }
 
-/** A row, or why a line is not one, with its domain where at least that could be read. */
+/** A row, or why a line is not one, with its domain if at least that could be read. */
 type RowReading = Readonly<{ ok: true; row: ParsedRow } | { ok: false; flaw: { reason: string; domain?: Domain } }>;
 
 /**
- * Reads a row. Required are `prompt`, `response`, `turn_idx` and a `task` whose last part names a domain, whichever it is; the
- * other official keys, absent or null, read as empty. The sample's key is still without the ordinal among equal rows.
+ * Reads a row. Required are `prompt`, `response`, `turn_idx` and a `task` whose last part names any domain; the other official keys, if
+ * absent or null, read as empty. The sample's key does not yet have the number of an equal row.
  */
 export function readRow(text: string): RowReading {
   const fields = parseRow(text);
   return typeof fields === 'string' ? { ok: false, flaw: { reason: fields } } : readParsedRow(text, fields);
 }
 
-/** The same of a text that was parsed before: `fields` is the object in it. */
+/** The same for a text that was parsed before: `fields` is the object in it. */
 export function readParsedRow(text: string, fields: JsonObject): RowReading {
   const official = officialFields(fields);
   if (typeof official === 'string') return { ok: false, flaw: { reason: official, ...knownDomainOf(fields) } };
@@ -50,8 +50,8 @@ export function readParsedRow(text: string, fields: JsonObject): RowReading {
 }
 
 /**
- * The sample in the object of a row whose keys are known from reading it before, at about half of what `readRow` takes; undefined
- * where there is no object, or it is no row.
+ * The sample in the object of a row whose keys are known from an earlier read, in about half the time of `readRow`; undefined if there
+ * is no object, or it is not a row.
  */
 export function readSampleAgain(fields: JsonObject | undefined, keys: Pick<Sample, 'key' | 'trajectory'>) {
   const official = fields && officialFields(fields);
@@ -65,7 +65,7 @@ function sampleOf(
   return { key, trajectory, domain: domainOf(task), ...fields };
 }
 
-/** Gives equal rows keys of their own, given their hashes: the first keeps the bare hash, each further one gets `-1`, `-2` ... behind it. */
+/** Gives equal rows distinct keys, from their hashes: the first keeps the bare hash, each further one gets a suffix `-1`, `-2` ... */
 export function openRowKeys(): (hash: string) => string {
   const seen = new Map<string, number>();
   return (hash) => {
@@ -75,20 +75,20 @@ export function openRowKeys(): (hash: string) => string {
   };
 }
 
-/** Whether a key is that of a row with this hash, be it the first of several equal ones or a further one. */
+/** Whether a key belongs to a row with this hash, whether it is the first of several equal ones or a further one. */
 export function isKeyOf(key: string, hash: string): boolean {
   return key === hash || key.startsWith(`${hash}-`);
 }
 
-/** A domain names files and columns: letters and digits of any script, and `_`, `-` and `.` between them. */
+/** A domain names files and columns: letters and digits of any script, with `_`, `-` and `.` between them. */
 const DOMAIN = /^[\p{L}\p{N}]([\p{L}\p{M}\p{N}_.-]{0,62}[\p{L}\p{M}\p{N}])?$/u;
 
 export function isDomain(name: string): boolean {
-  // Counts by domain are kept in objects, which have members of their own.
+  // Counts by domain are kept in objects, which have inherited members.
   return DOMAIN.test(name) && !(name in {});
 }
 
-/** The part of `task` behind its last slash. */
+/** The part of `task` after its last slash. */
 export function domainOf(task: string): Domain {
   return task.slice(task.lastIndexOf('/') + 1);
 }
@@ -109,7 +109,7 @@ function knownDomainOf(fields: JsonObject): { domain?: Domain } {
   return isDomain(domain) ? { domain } : {};
 }
 
-/** What the official keys of a row hold. */
+/** The values of a row's official keys. */
 interface OfficialFields extends Pick<Sample, 'prompts' | 'responses' | 'turnIdx' | 'currentPrompt' | 'systemPrompt'> {
   readonly task: string;
 }
@@ -166,7 +166,7 @@ function listed(texts: readonly string[]): string[] {
   return [String(texts.length), ...texts];
 }
 
-/** 24 hex digits of SHA-256 over the texts, each behind its length, so that no two lists of texts run together. */
+/** 24 hex digits of SHA-256 over the texts, each preceded by its length, so that no two lists of texts collide. */
 function hashOf(texts: readonly string[]): string {
   const hash = createHash('sha256');
   for (const text of texts) hash.update(`${text.length}:`).update(text);

@@ -1,4 +1,4 @@
-// Which rows a run takes, and in which order it asks for them.
+// Which rows a run chooses, and in which order it asks for them.
 
 import { EXIT, inputMissing, UserError } from '../core/errors.js';
 import { groupBy } from '../core/groups.js';
@@ -7,7 +7,7 @@ import { unknownName } from '../core/schema.js';
 import { DOMAINS, type Domain } from '../core/types.js';
 import type { RowRef } from './dataset.js';
 
-/** As the settings of commands name it. An empty list chooses all. */
+/** As named in the settings of commands. An empty list chooses all. */
 export interface Choice {
   readonly domains?: readonly Domain[] | undefined;
   /** The first N rows of each domain. */
@@ -17,20 +17,20 @@ export interface Choice {
   readonly sampleSeed: number;
   /** Row ids or keys. */
   readonly ids?: readonly string[] | undefined;
-  /** Part I of N as `I/N`; whole trajectories stay together. */
+  /** Part I of N as `I/N`; trajectories are not split. */
   readonly shard?: string | undefined;
 }
 
 /**
  * The chosen rows in input order.
- * @throws UserError: 66 where there are no rows at all, 2 for a domain that neither the benchmark nor the data has, for an id that no row
- * has, or where nothing is left.
+ * @throws UserError: 66 if there are no rows, 2 for a domain that neither the benchmark nor the data has, for an id that no row has, or
+ * if no row is left.
  */
 export function chooseRows(rows: readonly RowRef[], choice: Choice): readonly RowRef[] {
   const { domains = [], ids = [], sample, sampleSeed, limit, shard } = choice;
   if (rows.length === 0) {
     throw inputMissing(
-      'the files of the data folder (*_test.jsonl) hold no rows; awb data fetch brings those of the benchmark',
+      'the files of the data folder (*_test.jsonl) have no rows; awb data fetch downloads the benchmark',
     );
   }
   requireKnown(domains, rows);
@@ -55,15 +55,15 @@ function requireKnown(domains: readonly Domain[], rows: readonly RowRef[]): void
   throw new UserError(`--domains: ${unknownName(`domain "${unknown}"`, unknown, known)}`);
 }
 
-/** Rows as they stand in the data. */
+/** Rows in the order of the data. */
 export function inInputOrder(rows: Iterable<RowRef>): RowRef[] {
   return [...rows].sort((a, b) => a.position - b.position);
 }
 
-/** Orders of asking. Under `prefix`, rows of a trajectory come one after the other, shortest prefix first, so that prefix caches hit. */
+/** Orders of asking. With `prefix`, rows of a trajectory are consecutive, shortest prefix first, so that prefix caches hit. */
 export const ORDERS = {
   prefix: (chosen: readonly RowRef[]) =>
-    // Trajectories come in the order of their first rows.
+    // Trajectories are in the order of their first rows.
     [...groupBy(chosen, ({ trajectory }) => trajectory).values()].flatMap((rows) =>
       rows.toSorted((a, b) => a.turnIdx - b.turnIdx || a.position - b.position),
     ),
@@ -71,7 +71,7 @@ export const ORDERS = {
   random: (chosen: readonly RowRef[], seed: number) => byHash(chosen, `order ${seed}`),
 } satisfies Record<string, (chosen: readonly RowRef[], seed: number) => RowRef[]>;
 
-/** Those of the rows, or of their predictions, that `--ids` names. @throws UserError (2) for an id that none has */
+/** The rows, or their predictions, that `--ids` names. @throws UserError (2) for an id that none has */
 export function withIds<Row extends Pick<RowRef, 'id' | 'key'>>(chosen: readonly Row[], ids: readonly string[]): Row[] {
   const wanted = new Set(ids);
   const found = chosen.filter(({ id, key }) => wanted.has(id) || wanted.has(key));
@@ -83,7 +83,7 @@ export function withIds<Row extends Pick<RowRef, 'id' | 'key'>>(chosen: readonly
   return found;
 }
 
-/** Ranked by a hash of seed and key, so that a choice does not change with the rows around it. */
+/** Ranked by a hash of seed and key, so that a choice does not depend on the other rows. */
 function byHash(chosen: readonly RowRef[], salt: string): RowRef[] {
   return inHashOrder(chosen, ({ key }) => `${salt} ${key}`);
 }
@@ -93,7 +93,7 @@ function firstOfEachDomain(chosen: readonly RowRef[], count: number): RowRef[] {
   return inInputOrder(byDomain.flatMap((rows) => rows.slice(0, count)));
 }
 
-/** Deals trajectories out, the longest first, each to the shard that holds the fewest bytes so far. */
+/** Distributes trajectories, the longest first, each to the shard with the fewest bytes so far. */
 function shardOf(chosen: readonly RowRef[], shard: string): RowRef[] {
   const [index = 1, of = 1] = shard.split('/').map(Number);
   const sizes = new Map<string, number>();

@@ -1,15 +1,15 @@
-// Tokens that are specific enough to be right or wrong: numbers, paths, names and states, told by how they look.
+// Tokens that are specific enough to be right or wrong: numbers, paths, names and states, recognised by their form.
 
 type SpecificKind = 'number' | 'path' | 'name' | 'state';
 
-/** `start` and `end` are its place in the text. */
+/** `start` and `end` are offsets in the text. */
 export interface SpecificToken {
   readonly kind: SpecificKind;
   readonly start: number;
   readonly end: number;
 }
 
-/** States and what each is turned into. A state stands alone as a value, so that no word of a sentence is one. */
+/** States and their opposites. A state must be a complete value, so that no word of a sentence counts as one. */
 export const OPPOSITES: Readonly<Record<string, string>> = Object.fromEntries(
   (
     'true/false True/False TRUE/FALSE yes/no On/Off on/off ON/OFF ok/FAIL enabled/disabled checked/not-checked open/closed ' +
@@ -24,16 +24,16 @@ export const OPPOSITES: Readonly<Record<string, string>> = Object.fromEntries(
 );
 
 const STATE = `(?:${Object.keys(OPPOSITES).join('|')})`;
-/** Each alternative has a group of its own. No alternative starts within a run that it has failed on, so that time stays linear. */
+/** Each alternative has its own group. No alternative starts within a run on which it has failed, so time stays linear. */
 const TOKEN = new RegExp(
   [
     // 1: an address, or a path of at least two parts.
     String.raw`(\bhttps?:\/\/[^\s"'<>)\]\\]+|(?<![\w/.~@:+*<-])(?:~|\.{1,2}|[\w@][\w.@+-]*)?\/[\w@*{},.+-]*(?:\/[\w@*{},.+-]*)*)`,
-    // 2: a state that is a value: behind = or : or in quotes, or a column of its own.
+    // 2: a state that is a value: after = or : or in quotes, or a column of its own.
     String.raw`((?<==)${STATE}(?![\w-])|(?<=[\t"']|: |\.\.\. |^)${STATE}(?=$|["',;)\]}>\t])|(?<=\s)(?:not-checked|checked|disabled|enabled)(?= bounds=))`,
-    // 3: a whole quoted text, a column between tabs, or what an element of markup holds.
+    // 3: a complete quoted text, a column between tabs, or the content of a markup element.
     String.raw`((?<=(?:^|[\s=([{,:>])")[^"\\\n]{3,60}(?="(?:$|[\s,;:)\]}.<]))|(?<=(?:^|[\s=([{,:])')[^'\\\n]{3,60}(?='(?:$|[\s,;:)\]}.<]))|(?<=\t)[^\t\n]{3,60}(?=\t)|(?<=>)[^<>\n]{3,60}(?=<\/))`,
-    // 4: a run of letters, digits and the marks that join the parts of a name, or a number with thousands set off.
+    // 4: a run of letters, digits and the marks that join the parts of a name, or a number with thousands separators.
     String.raw`((?<![\w@.,[(=-])[1-9]\d{0,2}(?:,\d{3})+(?![\w,\]-])|(?<![\w@.\\-])[\w@-][\w.@-]*)`,
   ].join('|'),
   'g',
@@ -44,7 +44,7 @@ const FILE =
 const NAME = /^[\w@-]*[A-Za-z][\w@-]*[._@-]\w|^[A-Za-z]*[a-z][A-Z]|^[A-Za-z_]+\d/;
 const LONGEST_NAME = 80;
 
-/** The specific tokens of a part of a text in their order; none overlaps another. */
+/** The specific tokens of a part of a text in order; they do not overlap. */
 export function specificTokens(text: string): SpecificToken[] {
   const found: SpecificToken[] = [];
   for (const match of text.matchAll(TOKEN)) {
@@ -58,7 +58,7 @@ export function specificTokens(text: string): SpecificToken[] {
   return found;
 }
 
-/** The tokens of a text that is a value of its own, in quotes or in JSON: those in it, or all of it as a name. */
+/** The tokens of a text that is a value of its own, in quotes or in JSON: those within it, or all of it as a name. */
 export function tokensOfValue(text: string): SpecificToken[] {
   if (Object.hasOwn(OPPOSITES, text)) return [{ kind: 'state', start: 0, end: text.length }];
   const inner = specificTokens(text);
@@ -70,7 +70,7 @@ function shifted(tokens: readonly SpecificToken[], by: number): SpecificToken[] 
   return tokens.map(({ kind, start, end }) => ({ kind, start: start + by, end: end + by }));
 }
 
-/** `and/or` is no path: one that starts nowhere has a digit, a dot, an underscore or a dash, or three parts. */
+/** `and/or` is not a path: a path without an anchor needs a digit, a dot, an underscore or a dash, or three parts. */
 function pathToken(raw: string, start: number): SpecificToken[] {
   const text = raw.replace(/[.,;:*{-]+$/, '');
   const isPath =

@@ -1,5 +1,5 @@
-// One look at every row of a dataset, each forgotten before the next, and what comes of it: a copy held against the benchmark's release
-// (awb data check), and how large its rows are (awb data stats).
+// A single pass over all rows of a dataset, with one row in memory at a time: comparing a copy with the benchmark's release (awb data
+// check), and the sizes of its rows (awb data stats).
 
 import { basename } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -19,11 +19,11 @@ export interface Place {
 export interface SurveyedRow extends Place {
   readonly domain: Domain;
   readonly turnIdx: number;
-  /** Rows of one trajectory have one number. */
+  /** Rows of one trajectory have the same number. */
   readonly trajectory: number;
-  /** Where the row stands that it equals. */
+  /** The place of the row that it equals. */
   readonly equals?: Place;
-  /** Of what the world model is sent, by the official protocol. */
+  /** Of what the world model is sent by the official protocol. */
   readonly contextTokens: number;
   readonly truthTokens: number;
 }
@@ -38,8 +38,8 @@ export interface Survey {
 type SizesOf = (sample: Sample) => Pick<SurveyedRow, 'contextTokens' | 'truthTokens'>;
 
 /**
- * @param onRow is told how many rows have been read
- * @throws UserError: 65 where a file changes meanwhile, 130 or 143 once `stop` is aborted.
+ * @param onRow receives the number of rows read so far
+ * @throws UserError: 65 if a file changes meanwhile, 130 or 143 once `stop` is aborted.
  */
 export async function surveyRows(
   dataset: Dataset,
@@ -51,7 +51,7 @@ export async function surveyRows(
   const placeOf = ({ file, line }: RowRef): Place => ({ file: present(files[file]), line });
   const rows: SurveyedRow[] = [];
   for (const row of dataset.rows) {
-    // Lets a signal in: to count the tokens of a row keeps the thread busy.
+    // Lets a signal in: counting a row's tokens keeps the thread busy.
     await nextTurn();
     throwIfStopped(stop);
     const [hash = '', ordinal] = row.key.split('-');
@@ -71,7 +71,7 @@ export async function surveyRows(
 
 const LONGEST = 5;
 
-/** The release, as far as a copy is held against it. */
+/** The parts of the release that a copy is compared with. */
 interface Release {
   readonly rows: Readonly<Record<Domain, number>>;
   readonly contextTokens: number;
@@ -79,10 +79,10 @@ interface Release {
 
 export type DataCheck = ReturnType<typeof checkRows>;
 
-/** A copy beside the release: its counts, and the lines that are remarkable, as `awb data check --json` has them. */
+/** A copy compared with the release: its counts, and the lines worth noting, as in `awb data check --json`. */
 export function checkRows({ files, rows, unusable }: Survey, release: Release) {
   const byDomain = groupBy(rows, ({ domain }) => domain);
-  // Domains of the release have an entry whether there are rows or not.
+  // Domains of the release have an entry even without rows.
   const names = [...new Set([...Object.keys(release.rows), ...byDomain.keys()])].sort(inTableOrder);
   const long = rows
     .map(({ file, line, domain, contextTokens }) => ({ file, line, domain, context_tokens: contextTokens }))
@@ -96,7 +96,7 @@ export function checkRows({ files, rows, unusable }: Survey, release: Release) {
       names.map((domain) => [domain, domainCheck(byDomain.get(domain) ?? [], release.rows[domain])]),
     ),
     unusable,
-    /** Rows that equal an earlier one in all that they hold. */
+    /** Rows that equal an earlier one in all fields. */
     equal_rows: rows.flatMap(({ file, line, equals }) => (equals === undefined ? [] : [{ file, line, equals }])),
     longest: long.slice(0, LONGEST),
     /** Longer than the model's context, the longest first. */
@@ -133,7 +133,7 @@ type Edges = Readonly<Record<keyof typeof SIZES, readonly number[]>>;
 export type DataStats = ReturnType<typeof statsOf>;
 export type RowStats = DataStats['all'];
 
-/** Of a survey with at least one row, as `awb data stats --json` has it. Bins have one edge more than there are bins. */
+/** Statistics of a survey with at least one row, as in `awb data stats --json`. There is one more edge than there are bins. */
 export function statsOf({ rows }: Survey) {
   const edges = recordOf(keysOf(SIZES), (size) => edgesOf(rows.map(SIZES[size])));
   const byDomain = inDomains(rows);
@@ -144,7 +144,7 @@ export function statsOf({ rows }: Survey) {
   };
 }
 
-/** From a power of two to a power of two, so that they can be read, in steps of equal ratio. */
+/** In steps of equal ratio between two powers of two, so that they are readable. */
 function edgesOf(sizes: readonly number[]): number[] {
   const powers = sizes.map((size) => Math.log2(Math.max(1, size))).sort((a, b) => a - b);
   const from = Math.floor(present(powers[0]));
@@ -158,8 +158,8 @@ function rowStats(rows: readonly SurveyedRow[], edges: Edges) {
 }
 
 /**
- * Where the middle and the end of at least one value are, and how many lie in bins of equal width on a logarithmic scale. What is below
- * the first edge (an empty observation) counts to the first bin.
+ * Median, 90th percentile and maximum of at least one value, and the counts in bins of equal width on a logarithmic scale. Values below
+ * the first edge (an empty observation) count in the first bin.
  */
 function spreadOf(values: readonly number[], edges: readonly number[]) {
   const sorted = values.toSorted((a, b) => a - b);

@@ -34,10 +34,14 @@ describe('calibration.jsonl', () => {
   });
 
   it.each([
-    ['a judgement that stands there twice', `${line()}\n${line()}\n`, /:2: the judgement of line 1 stands here again/],
-    ['a line without a variant', line({ variant: undefined }), /:1: no judgement of awb calibrate; the same awb/],
+    ['a judgement that stands there twice', `${line()}\n${line()}\n`, /:2: the same judgement as in line 1/],
+    [
+      'a line without a variant',
+      line({ variant: undefined }),
+      /:1: not a judgement of awb calibrate; run the same awb/,
+    ],
     ['a torn last line', `${line()}\n${line().slice(0, 50)}`, /:2: the last line is cut off; run awb calibrate again/],
-    ['a rating that cannot be', line({}, { format: 1e9 }), /:1: .*; mend the line or take it out/],
+    ['a rating that cannot be', line({}, { format: 1e9 }), /:1: .*; fix the line or remove it/],
   ])('is refused for %s, with file, line and remedy', async (_name, text, message) => {
     await expect(read(text)).rejects.toMatchObject({ exitCode: EXIT.badData, message: expect.stringMatching(message) });
   });

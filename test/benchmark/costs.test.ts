@@ -91,7 +91,7 @@ describe('the journal beside a judged file', () => {
   ])('as %s, which could hang or never end, is not read', async (_name, make) => {
     const path = join(await temporaryFolder(), 'judged.journal.jsonl');
     make(path);
-    const refused = { exitCode: EXIT.inputMissing, message: expect.stringContaining('no regular file') };
+    const refused = { exitCode: EXIT.inputMissing, message: expect.stringContaining('a special file') };
     await expect(readCosts(path, undefined)).rejects.toMatchObject(refused);
   });
 });

@@ -115,7 +115,7 @@ describe('openDataset', () => {
     execFileSync('mkfifo', [join(dir, 'b_test.jsonl')]);
     await expect(openDataset(dir)).rejects.toMatchObject({
       exitCode: EXIT.inputMissing,
-      message: expect.stringContaining('b_test.jsonl: it is no regular file'),
+      message: expect.stringContaining('b_test.jsonl: it is a special file'),
     });
   });
 

@@ -84,7 +84,7 @@ describe('a row of ours', () => {
       [0, 1, 2].map((index) => ['k', 0, index]),
     );
     const twice = file([{ index: 1 }, {}, { index: 1 }].map((judge) => JSON.stringify(judged(judge))).join('\n'));
-    await expect(twice.then((path) => readJudged(path))).rejects.toThrow(/:3: the row of line 1 stands here again/);
+    await expect(twice.then((path) => readJudged(path))).rejects.toThrow(/:3: the same row as in line 1/);
   });
 
   it.each([
@@ -191,7 +191,7 @@ describe('ratings that no judge can have meant', () => {
     expect(rows[1]).toMatchObject({ total: 23.2, ratings: { format: 100 } });
     expect(warnings).toEqual([
       expect.stringContaining(
-        `${path}:2: format 100, total_score 23.2 cannot be (ratings are 1 to 5, 0 where none was given) (and 1 more row with such ratings); the official figures count such ratings`,
+        `${path}:2: format 100, total_score 23.2: impossible (ratings are 1 to 5, or 0 if none was given) (and 1 more row with such ratings); the official figures count such ratings`,
       ),
     ]);
   });
@@ -210,17 +210,13 @@ describe('a file that cannot be scored', () => {
     ['a torn last line', `${good}\n${good.slice(0, 50)}`, /:2: the last line is cut off; run awb judge again/],
     ['a row without task', '{"failed": 0}\n', /:1: the key "task" is missing/],
     ['a task without a name', '{"task": "eval/", "failed": 0}\n', /:1: the key "task" is missing/],
-    [
-      'a row that stands there twice',
-      `${JSON.stringify(ours({}))}\n`.repeat(2),
-      /:2: the row of line 1 stands here again/,
-    ],
+    ['a row that stands there twice', `${JSON.stringify(ours({}))}\n`.repeat(2), /:2: the same row as in line 1/],
     [
       'predictions that were not judged',
       '{"task": "mcp", "gen": "x"}\n',
-      /holds no judgements.*run awb judge --predictions/,
+      /has no judgements.*run awb judge --predictions/,
     ],
-    ['no rows', '\n', /holds no rows/],
+    ['no rows', '\n', /has no rows/],
   ])('because of %s says what, where and how to mend it', async (_name, content, message) => {
     const path = await file(content);
     const error = await readJudged(path).catch((reason: unknown) => reason);
@@ -230,9 +226,9 @@ describe('a file that cannot be scored', () => {
   });
 
   it.each([
-    ['turn_idx', '1e20', /"turn_idx" cannot be 100000000000000000000; mend/],
+    ['turn_idx', '1e20', /"turn_idx" cannot be 100000000000000000000; fix/],
     ['turn_idx', '1e999', /"turn_idx" cannot be Infinity/],
-    ['format', '1e7', /"format" cannot be 10000000; mend the line or take it out/],
+    ['format', '1e7', /"format" cannot be 10000000; fix the line or remove it/],
     ['realism', '-1e999', /"realism" cannot be -Infinity/],
     ['total_score', '1e400', /"total_score" cannot be Infinity/],
     ['failed', '-1e300', /"failed" cannot be -1e\+300/],
@@ -262,7 +258,7 @@ describe('a file that could hang or never end', () => {
   ])('as %s is not read', async (_name, make) => {
     const path = join(mkdtempSync(join(dir, 'odd-')), 'judged.jsonl');
     make(path);
-    const refused = { exitCode: EXIT.inputMissing, message: expect.stringContaining('no regular file') };
+    const refused = { exitCode: EXIT.inputMissing, message: expect.stringContaining('a special file') };
     await expect(readJudged(path)).rejects.toMatchObject(refused);
   });
 

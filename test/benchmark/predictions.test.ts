@@ -90,7 +90,7 @@ describe('predictions of ours', () => {
         .lines;
     const lines = [...(await judged()), ...(await judged(1)), ...(await judged(2))];
     expect((await refsOf(lines)).map(({ line }) => line)).toEqual([1]);
-    expect(await refusal([...lines, ...(await judged(1))])).toMatch(/:4: the row of line 2 stands here again/);
+    expect(await refusal([...lines, ...(await judged(1))])).toMatch(/:4: the same row as in line 2/);
   });
 
   test('a failed row tells its class and reason', async () => {
@@ -140,7 +140,7 @@ describe('predictions of the official script', () => {
       expect(await file.read(file.refs.at(0) as PredictionRef)).toMatchObject({ gen: '', text: lines[0] });
       expect((await file.read(file.refs.at(2) as PredictionRef)).gen).toBe('g');
     });
-    expect(await refusal(lines.slice(0, 2))).toContain('holds rows without predictions (none has a "gen")');
+    expect(await refusal(lines.slice(0, 2))).toContain('has rows without predictions (none has a "gen")');
   });
 
   test('an empty gen is a failure of the model', async () => {
@@ -161,7 +161,7 @@ describe('a line that is no prediction is refused with its place', () => {
     ['a torn line', whole.slice(0, -5), 'not a JSON object'],
     ['a list', '[]', 'not a JSON object'],
     ['bytes that are no UTF-8', Uint8Array.from([0x7b, 0xff, 0x7d]), 'not valid UTF-8'],
-    ['a gen of another type', withMembers(rowText(), WHOLE, { gen: 1 }), '"gen" is not a text'],
+    ['a gen of another type', withMembers(rowText(), WHOLE, { gen: 1 }), '"gen" is not a string'],
     ['a row of no domain', withMembers(rowText({ task: 'go/' }), WHOLE, { gen: 'g' }), '"task" names no domain'],
     ['a row beyond its turns', withMembers(rowText({ turn_idx: 3 }), WHOLE, { gen: 'g' }), '"turn_idx" 3'],
     ['neither prompt nor awb', '{"task":"mcp","gen":"g"}', 'neither "prompt" nor "awb"'],
@@ -173,7 +173,7 @@ describe('a line that is no prediction is refused with its place', () => {
 
   test('the same row of ours twice', async () => {
     const { lines } = await predicted([rowText(), rowText({ id: 2 })]);
-    expect(await refusal([...lines, lines[0] as string])).toMatch(/:3: the row of line 1 stands here again/);
+    expect(await refusal([...lines, lines[0] as string])).toMatch(/:3: the same row as in line 1/);
   });
 
   test('a row that was changed after it was predicted', async () => {
@@ -190,11 +190,11 @@ describe('a line that is no prediction is refused with its place', () => {
 
   test('of several, the first is named', async () => {
     const { lines } = await predicted([rowText()]);
-    expect(await refusal([...lines, ...lines, '{', '['])).toMatch(/:2: the row of line 1 stands here again/);
+    expect(await refusal([...lines, ...lines, '{', '['])).toMatch(/:2: the same row as in line 1/);
   });
 
   test('a file without rows', async () => {
-    expect(await refusal(['', ' '])).toContain('holds no rows');
+    expect(await refusal(['', ' '])).toContain('has no rows');
   });
 
   test.each([

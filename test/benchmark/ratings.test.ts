@@ -63,20 +63,20 @@ describe('JSONL', () => {
     ['no key', { ...FIVE, key: '' }, '"key": Too small'],
     ['no rater', { ...FIVE, rater: 7 }, '"rater": Invalid input: expected string'],
     ['a repeat that is none', { ...FIVE, repeat: -1 }, '"repeat": Too small: expected number to be >=0'],
-    ['a hash that is none', { ...FIVE, prediction_sha256: 'xyz' }, '"prediction_sha256": no SHA-256 in hex'],
+    ['a hash that is none', { ...FIVE, prediction_sha256: 'xyz' }, '"prediction_sha256": not a SHA-256 in hex'],
     ['another schema', { ...FIVE, schema: 'awb.score/1' }, '"schema": Invalid input: expected "awb.person-rating/1"'],
   ])('with %s is refused with file and line', async (_name, change, message) => {
     const fine = JSON.stringify({ key: 'k', rater: 'r', ...FIVE });
     const error = await refusal(`${fine}\n${JSON.stringify({ key: 'k', rater: 'r', ...change })}\n`);
     expect(error.message).toContain(`ratings.jsonl:2: ${message}`);
-    expect(error.message).toMatch(/; mend the line or take it out$/);
+    expect(error.message).toMatch(/; fix the line or remove it$/);
     expect(error.exitCode).toBe(EXIT.badData);
   });
 
   it.each([
     ['no JSON', 'key;rater\n', 'ratings.jsonl:1: not a JSON object'],
     ['no UTF-8', Uint8Array.of(0x7b, 0xff, 0x7d), 'ratings.jsonl:1: not valid UTF-8'],
-    ['nothing', '\n', 'ratings.jsonl holds no ratings'],
+    ['nothing', '\n', 'ratings.jsonl has no ratings'],
   ])('that is %s is refused', async (_name, text, message) => {
     expect((await refusal(text)).message).toContain(message);
   });
@@ -108,7 +108,7 @@ describe('CSV', () => {
     ['semicolons', `${HEADER.replaceAll(',', ';')}\nk;r;5;4;3;2;1\n`, 'r.csv:2: "key": Invalid input'],
     ['an open quote', `${HEADER}\n"k,r,5,4,3,2,1\n`, 'r.csv:2: a quote is not closed'],
     ['other bytes than UTF-8', Uint8Array.of(0x6b, 0xfc), 'r.csv: not valid UTF-8; save it as CSV in UTF-8'],
-    ['a header alone', `${HEADER}\n`, 'r.csv holds no ratings'],
+    ['a header alone', `${HEADER}\n`, 'r.csv has no ratings'],
   ])('with %s is refused with file and line', async (_name, text, message) => {
     const error = await refusal(text, 'r.csv');
     expect(error.message).toContain(message);

@@ -161,7 +161,7 @@ describe('a pack of one’s own', () => {
       'reaches outside',
       withPack({ domains: { zoo: '../secret' } }),
       EXIT.badData,
-      /"domains.zoo": has to name a file beside/,
+      /"domains.zoo": has to name a file next to/,
     ],
     [
       'lacks a file',

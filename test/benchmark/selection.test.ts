@@ -43,7 +43,7 @@ describe('chooseRows', () => {
       expect(() => choose([], choice)).toThrow(
         expect.objectContaining({
           exitCode: EXIT.inputMissing,
-          message: expect.stringMatching(/hold no rows; awb data fetch /),
+          message: expect.stringMatching(/have no rows; awb data fetch /),
         }),
       );
     }

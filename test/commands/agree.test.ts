@@ -158,9 +158,7 @@ describe('ratings that do not count', () => {
     await file('ann.jsonl', [...ann().slice(0, 3), ratingLine(ROWS[0] as MadeRow, 'Ann', 7)]);
     const { code, stdout, stderr } = await agree('ann.jsonl');
     expect({ code, stdout }).toEqual({ code: EXIT.badData, stdout: '' });
-    expect(stderr).toBe(
-      'awb: ann.jsonl:4: "format": Too big: expected number to be <=5; mend the line or take it out\n',
-    );
+    expect(stderr).toBe('awb: ann.jsonl:4: "format": Too big: expected number to be <=5; fix the line or remove it\n');
   });
 });
 

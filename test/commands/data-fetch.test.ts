@@ -121,7 +121,10 @@ describe('awb data fetch', () => {
     const { child, ended } = startAwb(['data', 'fetch'], { HF_ENDPOINT: stalling.url }, cwd);
     await untilPart(join(cwd, 'data'));
     const second = await startAwb(['data', 'fetch'], { HF_ENDPOINT: stalling.url }, cwd).ended;
-    expect([second.code, second.stderr]).toEqual([EXIT.cannotCreate, expect.stringMatching(/another awb downloads/)]);
+    expect([second.code, second.stderr]).toEqual([
+      EXIT.cannotCreate,
+      expect.stringMatching(/another awb is downloading/),
+    ]);
     child.kill('SIGKILL');
     await ended;
   });

@@ -144,9 +144,9 @@ describe('a judge that sees the rollout', () => {
     );
     const gap = await judge('--judge-sees', 'rollout');
     expect(gap.code).toBe(65);
-    expect(gap.stderr).toMatch(/rollout\.jsonl:2: turn 3 stands where turn 2 should/);
+    expect(gap.stderr).toMatch(/rollout\.jsonl:2: turn 3 is here instead of turn 2/);
     await writeRows(file, [{ no: 'turn' }]);
-    expect((await judge('--judge-sees', 'rollout')).stderr).toMatch(/rollout\.jsonl:1: no turn of a rollout/);
+    expect((await judge('--judge-sees', 'rollout')).stderr).toMatch(/rollout\.jsonl:1: not a turn of a rollout/);
     await rm(file);
     const none = await judge('--judge-sees', 'rollout');
     expect(none.code).toBe(66);

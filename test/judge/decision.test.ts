@@ -125,7 +125,7 @@ describe('the record', () => {
 
   it('of no action after the truth is missing: that says nothing of the prediction', async () => {
     await expect(measures(click(1), 'I am lost.')).rejects.toThrow(
-      'after the true observation no fence, and the action is no call',
+      'after the true observation no fence, and the action is not a call',
     );
   });
 

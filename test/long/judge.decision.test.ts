@@ -183,7 +183,7 @@ describe('what can go wrong', () => {
     expect(rows[0]?.awb.judge).toMatchObject({
       status: 'failed',
       class: 'unreadable',
-      reason: 'after the true observation no fence, and the action is no JSON',
+      reason: 'after the true observation no fence, and the action is not JSON',
     });
     const lost = rows.filter(({ gen, awb: { measures } }) => gen.includes('file-none') && measures?.agreement === 0);
     expect(lost.length).toBe(36);

@@ -87,7 +87,7 @@ describe('--domain-prompts', () => {
   test.each([
     ['row', 'own', files, 2, 'has no use under --system-prompt row'],
     ['bundled', 'none', files, 66, 'check the path of --domain-prompts'],
-    ['bundled', 'own', { 'own/notes.md': 'x' }, 65, 'holds no prompt: name each file <domain>.txt'],
+    ['bundled', 'own', { 'own/notes.md': 'x' }, 65, 'has no prompts; name each file <domain>.txt'],
     ['bundled', 'own', { 'own/my notes.txt': 'x' }, 65, 'my notes.txt names no domain'],
     ['bundled', 'own', { 'own/kitchen.txt': '\n' }, 65, 'kitchen.txt is empty'],
   ])('under %s, %s of %j is refused', async (way, domainPrompts, given, exitCode, message) => {

@@ -1,4 +1,5 @@
-// An agent's next action: read out of its reply, and compared with another one. What counts as the same is a rule for each domain.
+// An agent's next action: extracted from its reply, and compared with another one. Each domain has its own rule for what counts as the
+// same.
 
 import { chrf } from '../../core/chrf.js';
 import {
@@ -25,17 +26,17 @@ import {
   type Script,
 } from './scripted-action.js';
 
-/** An action as far as it matters for comparing it, by what it is made of. */
+/** An action reduced to what matters for comparison, by its form. */
 export type AgentAction =
   | { readonly form: 'tool'; readonly tool: CalledTool }
   | { readonly form: 'gesture'; readonly gesture: Gesture }
   | { readonly form: 'script'; readonly script: Script }
-  /** What is typed into a terminal, or an action of no known form: white space that does not matter is squeezed. */
+  /** Input to a terminal, or an action of unknown form, with irrelevant white space squeezed. */
   | { readonly form: 'keys' | 'text'; readonly squeezed: string };
 
-/** What an agent's reply holds. */
+/** The content of an agent's reply. */
 export interface ReadAction {
-  /** As it stands behind `**Action:**` in a prompt, fence and all. */
+  /** As it appears after `**Action:**` in a prompt, including the fence. */
   readonly text: string;
   readonly action: AgentAction;
 }
@@ -43,9 +44,9 @@ export interface ReadAction {
 /** Why there is no action, as the end of a sentence. */
 type NoAction = Readonly<{ flaw: string }>;
 
-/** Longer actions are nobody's: files that are written whole are far shorter. */
+/** No agent writes longer actions: even complete files are far shorter. */
 const LONGEST = 200_000;
-/** JSON within JSON is read so deep. */
+/** JSON within JSON is read to this depth. */
 const DEEPEST = 64;
 
 const readTool = (body: string) =>
@@ -54,7 +55,7 @@ const readTool = (body: string) =>
     return 'flaw' in tool ? tool : { form: 'tool', tool };
   });
 
-/** How the actions of a domain are read. */
+/** How to read the actions of each domain. */
 const READERS = new Map<Domain, (body: string) => AgentAction | NoAction>([
   ['mcp', readTool],
   ['search', readTool],
@@ -64,22 +65,22 @@ const READERS = new Map<Domain, (body: string) => AgentAction | NoAction>([
     'android',
     (body) => {
       const gesture = nestsBeyond(body, DEEPEST) ? undefined : phoneGesture(body);
-      return gesture === undefined ? { flaw: 'the action is in no notation of a phone' } : { form: 'gesture', gesture };
+      return gesture === undefined ? { flaw: 'the action is in no phone notation' } : { form: 'gesture', gesture };
     },
   ],
-  ['web', (body) => scripted(browserScript(body), 'the action is no call')],
+  ['web', (body) => scripted(browserScript(body), 'the action is not a call')],
   ['os', (body) => scripted(desktopScript(body))],
 ]);
 
-/** Of a domain that is none of the seven: compared as JSON calls where they are such, else word by word. */
+/** For a domain outside the seven: compared as JSON calls if possible, else word by word. */
 function readAny(body: string): AgentAction {
   const tool = readTool(body);
   return 'flaw' in tool ? { form: 'text', squeezed: body.replace(/\s+/g, ' ') } : tool;
 }
 
 /**
- * The action in an agent's reply: in its last closed fence outside of thinking, or the whole reply where it has none and is an action.
- * Time and memory grow with the reply's length alone.
+ * The action in an agent's reply: in its last closed fence outside of thinking, or the complete reply if it has no fence and is an
+ * action. Time and memory grow only with the reply's length.
  */
 export function readAction(domain: Domain, reply: string): ReadAction | NoAction {
   const text = pythonStrip(withoutThinking(reply));
@@ -93,7 +94,7 @@ export function readAction(domain: Domain, reply: string): ReadAction | NoAction
   return { text: `\`\`\`${languageOf(domain, body)}\n${body}\n\`\`\``, action };
 }
 
-/** Whether two actions of a domain are the same. Which of them comes first does not matter. */
+/** Whether two actions of a domain are the same, in either order. */
 export function sameAction(domain: Domain, a: AgentAction, b: AgentAction, screen: Screen = screenOf(domain)): boolean {
   if (a.form === 'tool' && b.form === 'tool') {
     return a.tool.name === b.tool.name && isSameValue(a.tool.arguments, b.tool.arguments, false);
@@ -103,7 +104,7 @@ export function sameAction(domain: Domain, a: AgentAction, b: AgentAction, scree
   return 'squeezed' in a && 'squeezed' in b && a.form === b.form && a.squeezed === b.squeezed;
 }
 
-/** The screen that a text such as a system prompt tells of, as `1080x2400`; else the usual one of the domain. */
+/** The screen size mentioned in a text such as a system prompt, as `1080x2400`; else the domain's usual one. */
 export function screenOf(domain: Domain, told = ''): Screen {
   const [, width, height] = /(?<!\d)(\d{3,4})\s?[x×]\s?(\d{3,4})(?!\d)/.exec(told) ?? [];
   if (width !== undefined && height !== undefined) return { width: Number(width), height: Number(height) };
@@ -115,18 +116,18 @@ function fromJson(body: string, read: (value: unknown) => AgentAction | NoAction
   try {
     return read(JSON.parse(body));
   } catch (error) {
-    if (error instanceof SyntaxError) return { flaw: 'the action is no JSON' };
+    if (error instanceof SyntaxError) return { flaw: 'the action is not JSON' };
     throw error;
   }
 }
 
-/** @param flaw what is wrong where a step is no call; absent where code is an action too */
+/** @param flaw what is wrong if a step is not a call; absent if code is an action, too */
 function scripted(script: Script, flaw?: string): AgentAction | NoAction {
   if (flaw !== undefined && script.some(isCode)) return { flaw };
   return { form: 'script', script };
 }
 
-/** Whether an action can be told from prose without its fence. */
+/** Whether an action without its fence can be distinguished from prose. */
 function isPlain(action: AgentAction): boolean {
   if (action.form === 'script') return action.script.length > 0 && !action.script.some(isCode);
   if (action.form === 'gesture') {
@@ -135,22 +136,22 @@ function isPlain(action: AgentAction): boolean {
   return action.form !== 'text';
 }
 
-/** What is typed into a terminal: JSON with keystrokes; one entry may stand without its list. How long is waited in between does not matter. */
+/** What is typed into a terminal: JSON with keystrokes; a single entry needs no list. Waiting times do not matter. */
 function typedKeys(value: unknown): AgentAction | NoAction {
   const entries = [value].flat().map((item: unknown) => asObject(item).keystrokes);
   if (entries.length === 0 || !entries.every(isText)) {
-    return { flaw: 'the action is no JSON array of objects with "keystrokes"' };
+    return { flaw: 'the action is not a JSON array of objects with "keystrokes"' };
   }
   return { form: 'keys', squeezed: squeezedKeys(entries) };
 }
 
-/** An entry that is the name of a key presses that key. */
+/** An entry that is a key's name presses that key. */
 const KEY_NAME =
   /^(?:[CMS]-\S{1,9}|\^\S|F\d{1,2}|Escape|Tab|BTab|Space|BSpace|Up|Down|Left|Right|Home|End|PageUp|PageDown|PgUp|PgDn|PPage|NPage|Delete|Insert|DC|IC)$/;
-/** The names of Enter; they do what a line's end does. */
+/** The names of Enter, which act like a line end. */
 const ENTER = new Set(['Enter', 'C-m', 'C-j', '^M', '^J']);
 
-/** The same for what types the same, in however many entries: white space squeezed, a line's end still told from a blank. */
+/** Equal for entries that type the same, however they are split: white space squeezed, but line ends distinct from blanks. */
 function squeezedKeys(entries: readonly string[]): string {
   return entries
     .map((entry) => (ENTER.has(entry) ? '\n' : KEY_NAME.test(entry) ? `\0${entry}\0` : entry))
@@ -163,8 +164,8 @@ const OPENING = /^ {0,3}```\s*[\w+-]*\s*$/;
 const CLOSING = /^ {0,3}```\s*$/;
 
 /**
- * The lines within the last fenced block that is closed; undefined where there is none. Read line by line, so that time grows with the
- * length alone. Within a block a line with a labelled fence opens nothing: it is content.
+ * The lines within the last closed fenced block; undefined if there is none. Read line by line, so that time grows only with the
+ * length. Within a block, a line with a labelled fence is content and opens nothing.
  */
 export function lastFence(text: string): string | undefined {
   let last: string | undefined;
@@ -182,26 +183,26 @@ export function lastFence(text: string): string | undefined {
   return last;
 }
 
-// Calls of tools as agents write them: JSON with a name and arguments; and when two of them are the same action.
+// Tool calls as agents write them: JSON with a name and arguments; and when two of them are the same action.
 
-/** A call of a tool. */
+/** A tool call. */
 export interface CalledTool {
   readonly name: string;
-  /** As an object, whether the action has them so or as a text of JSON. */
+  /** As an object, whether the action gives an object or JSON text. */
   readonly arguments: JsonObject;
 }
 
-/** The call that a value is, or what keeps it from being one. @param deepest how deep arguments that are a text of JSON may nest */
+/** A value as a tool call, or why it is not one. @param deepest how deep arguments in JSON text may nest */
 export function calledTool(value: unknown, deepest: number): CalledTool | NoAction {
   const { name, arguments: given = {} } = asObject(value);
   const isDeep = typeof given === 'string' && nestsBeyond(given, deepest);
   const called = typeof given === 'string' && !isDeep ? parseObject(given) : given;
   return typeof name === 'string' && name !== '' && isObject(called)
     ? { name, arguments: called }
-    : { flaw: 'the action is no JSON object with the "name" of a tool and "arguments"' };
+    : { flaw: 'the action is not a JSON object with the "name" of a tool and "arguments"' };
 }
 
-/** Arguments that hold free text: what is searched for, and what is written. */
+/** Arguments with free text: what is searched for, and what is written. */
 const FREE_TEXT = new Set(
   (
     'query queries search_query keywords goal question prompt thought ' +
@@ -209,10 +210,13 @@ const FREE_TEXT = new Set(
   ).split(' '),
 );
 
-/** From this chrF on, free texts count as the same. */
+/** Free texts with at least this chrF count as the same. */
 const LIKE = 80;
 
-/** Whether two values say the same: free text nearly, everything else exactly. `isFree` where the value stands under the name of a free text. Both values come from JSON of bounded depth. */
+/**
+ * Whether two values mean the same: free text approximately, everything else exactly. `isFree` if the value has the name of a free
+ * text. Both values come from JSON of bounded depth.
+ */
 function isSameValue(a: unknown, b: unknown, isFree: boolean): boolean {
   if (typeof a === 'string' && typeof b === 'string') return a === b || (isFree && isLike(a, b));
   if (Array.isArray(a) && Array.isArray(b)) {
@@ -228,7 +232,7 @@ function isSameValue(a: unknown, b: unknown, isFree: boolean): boolean {
 
 const SPACE = new RegExp(`[${PYTHON_SPACE}]+`, 'g');
 
-/** chrF weighs recall more than precision, so it is asked both ways: the order of the two must not matter. */
+/** chrF weighs recall more than precision, so it is computed both ways: the order of the two must not matter. */
 function isLike(a: string, b: string): boolean {
   const [left, right] = [a.replace(SPACE, ''), b.replace(SPACE, '')];
   if (left === '' || right === '') return left === right;

@@ -1,4 +1,4 @@
-// A trajectory as the agent in it sees it: its tools, the task, its own actions, and what the environment answered.
+// A trajectory as its agent sees it: the tools, the task, its own actions, and the environment's answers.
 
 import { isObject, nestsBeyond, parseObject } from '../../core/json.js';
 import { withoutMarker } from '../../core/reply.js';
@@ -6,15 +6,15 @@ import { ACTION_HEADING, actionHeadingAt } from '../../core/turn.js';
 import type { ChatMessage } from '../../core/types.js';
 import { endOfValue } from '../row-text.js';
 
-/** What an agent did, and what it saw then. */
+/** What an agent did, and what it saw afterwards. */
 interface AgentTurn {
-  /** As it stands behind `**Action:**`. */
+  /** As it appears after `**Action:**`. */
   readonly action: string;
   /** With or without its marker. */
   readonly observation: string;
 }
 
-/** The parts of a turn's prompt. What stands behind the action's fence is the request to predict, and no part of either. */
+/** The parts of a turn's prompt. Text after the action's fence is the request to predict, and belongs to neither part. */
 export function partsOfPrompt(prompt: string) {
   const numbered = prompt.replace(/^\s*### Turn \d+[^\S\n]*\n?/, '');
   const heading = actionHeadingAt(numbered);
@@ -22,20 +22,20 @@ export function partsOfPrompt(prompt: string) {
   const behind = numbered.slice(heading + ACTION_HEADING.length).trim();
   const fence = behind.startsWith('```') ? behind.lastIndexOf('\n```') : -1;
   return {
-    /** Task and state in front of the action, without the turn's number; often empty. */
+    /** Task and state before the action, without the turn's number; often empty. */
     preface: numbered.slice(0, heading).trim(),
     action: fence === -1 ? behind : behind.slice(0, fence + '\n```'.length),
   };
 }
 
-/** Said where nothing stands in front of the first action. */
+/** Used if nothing precedes the first action. */
 const NO_PREFACE = 'Begin.';
 
 /**
- * The messages that ask an agent for its next action. The last observation comes last, so that requests which differ in it alone share
- * all that stands in front of it.
+ * The messages that ask an agent for its next action. The last observation comes last, so that requests that differ only in it share
+ * everything before it.
  * @param system how to act, and the tools
- * @param preface task and state in front of the first action
+ * @param preface task and state before the first action
  */
 export function agentMessages(system: string, preface: string, turns: readonly AgentTurn[]): ChatMessage[] {
   return [
@@ -48,18 +48,18 @@ export function agentMessages(system: string, preface: string, turns: readonly A
   ];
 }
 
-/** The system prompt of an agent, with the tools of its environment behind it. */
+/** An agent's system prompt, followed by the tools of its environment. */
 export function agentSystemPrompt(prompt: string, tools: readonly string[]): string {
   return tools.length === 0 ? prompt : `${prompt}\n\nThe tools:\n\n${tools.join('\n')}`;
 }
 
-/** Objects that never end are not looked for longer than that, in characters over the whole text. */
+/** The search for unclosed objects stops after this many characters over the complete text. */
 const MOST_LOOKED_AT = 8_000_000;
 const DEEPEST = 64;
 
 /**
- * The descriptions of tools in a text, as they stand there: objects with a name, and parameters or a description of them. Nothing else
- * of the text is told: a system prompt written for the environment may hold what the agent has to find out.
+ * The descriptions of tools in a text, verbatim: objects with a name, and parameters or a description of them. The rest of the text is
+ * withheld: a system prompt written for the environment may contain what the agent has to find out.
  */
 export function describedTools(text: string): string[] {
   const tools: string[] = [];

@@ -1,12 +1,13 @@
-// An agent's actions in a browser or on a desktop, written as calls, and its gestures on a phone: what they name, and which do the same.
+// An agent's actions in a browser or on a desktop, written as calls, and its gestures on a phone: what they name, and which are
+// equivalent.
 
 import { present } from '../../core/errors.js';
 import { canonicalJson, isObject, nestsBeyond, parseJson, parseObject } from '../../core/json.js';
 
-/** A gesture for each step; code that is no single call is a step of its own kind. */
+/** One gesture per step; code that is not a single call is a step of its own kind. */
 export type Script = readonly Gesture[];
 
-/** The name of what is no single call: its text with white space squeezed is its argument. */
+/** The name of code that is not a single call: its argument is its text with white space squeezed. */
 const CODE = '';
 
 /** Whether a step is code. */
@@ -14,7 +15,7 @@ export function isCode({ kind }: Gesture): boolean {
   return kind === CODE;
 }
 
-/** What positional arguments are called, by the name of the call. */
+/** The names of positional arguments, by the name of the call. */
 type Signatures = Readonly<Record<string, readonly string[]>>;
 
 const BROWSER = signatures([
@@ -51,7 +52,7 @@ const DESKTOP = signatures([
   'mouseDown mouseUp: x y button',
 ]);
 
-/** @param lines the calls that take the same arguments, and these */
+/** @param lines the calls that take the same arguments, and these arguments */
 function signatures(lines: readonly string[]): Signatures {
   const calls = lines.flatMap((line) => {
     const [names = '', taken = ''] = line.split(': ');
@@ -60,17 +61,17 @@ function signatures(lines: readonly string[]): Signatures {
   return Object.fromEntries(calls);
 }
 
-/** What a browser's script does. */
+/** What a browser script does. */
 export function browserScript(text: string): Script {
   return statementsOf(text).map((statement) => called(statement, BROWSER));
 }
 
-/** What a desktop's script does. Waiting between two steps does not matter. */
+/** What a desktop script does. Waiting between two steps does not matter. */
 export function desktopScript(text: string): Script {
   return statementsOf(text).flatMap(desktopGestures);
 }
 
-/** What holds where an argument is left out. */
+/** Defaults of omitted arguments. */
 const DEFAULTS: Readonly<Record<string, unknown>> = { button: 'left', clicks: 1, presses: 1 };
 
 function called({ name, positional, named }: PythonCall, signatures: Signatures): Gesture {
@@ -78,7 +79,7 @@ function called({ name, positional, named }: PythonCall, signatures: Signatures)
   const placed = positional.map((value, at) => [names[at] ?? `${at}`, value] as const);
   const all = { ...Object.fromEntries(placed), ...named };
   const told = Object.entries(all).filter(([key, value]) => DEFAULTS[key] !== value || name.endsWith('scroll'));
-  // One option may stand without its list.
+  // A single option needs no list.
   const unwrapped = told.map(([key, value]) => [key, key === 'options' ? only(value) : value] as const);
   return gestureOf(name, Object.fromEntries(unwrapped));
 }
@@ -87,7 +88,7 @@ function only(value: unknown): unknown {
   return Array.isArray(value) && value.length === 1 ? value[0] : value;
 }
 
-/** Calls that are others, with an argument more or without. */
+/** Calls that equal other calls, some with an extra argument. */
 const ALIASES = new Map<string, readonly [name: string, more?: Readonly<Record<string, unknown>>]>([
   ['typewrite', ['write']],
   ['leftClick', ['click']],
@@ -102,14 +103,14 @@ function desktopGestures(call: PythonCall): Gesture[] {
   const plain = call.name.replace(/^(?:pyautogui|pag|pg)\./, '');
   if (plain === 'sleep' || plain === 'time.sleep') return [];
   const [name, more] = ALIASES.get(plain) ?? [plain];
-  // A place may be given as a pair, and keys as a list.
+  // A position may be given as a pair, and keys as a list.
   const flat = call.positional.flat();
   const positional = name === 'hotkey' ? [flat] : name === 'press' ? call.positional : flat;
   const gesture = called({ name, positional, named: { ...call.named, ...more } }, DESKTOP);
   return name === 'press' ? presses(gesture) : [gesture];
 }
 
-/** Keys pressed one after the other, each as a gesture of its own. */
+/** Keys pressed one after another, each as its own gesture. */
 function presses(gesture: Gesture): Gesture[] {
   const { keys, presses: count = 1, ...rest } = gesture.rest;
   const list: unknown[] = Array.isArray(keys) ? keys : [keys];
@@ -124,9 +125,9 @@ export function isSameScript(a: Script, b: Script, screen: Screen): boolean {
   return a.length === b.length && a.every((step, at) => isSameGesture(step, present(b[at]), screen));
 }
 
-// Calls in the manner of Python, as agents write them for browsers and desktops: each statement as a call with literal arguments, or as code.
+// Calls in Python style, as agents write them for browsers and desktops: each statement as a call with literal arguments, or as code.
 
-/** A statement: a call all of whose arguments are literals, or anything else as a call of `CODE`. */
+/** A statement: a call with only literal arguments, or anything else as a call of `CODE`. */
 interface PythonCall {
   /** With its dots, such as `pyautogui.click`. */
   readonly name: string;
@@ -134,10 +135,10 @@ interface PythonCall {
   readonly named: Readonly<Record<string, unknown>>;
 }
 
-/** Literals within literals are read so deep. */
+/** Literals within literals are read to this depth. */
 const DEEPEST = 16;
 
-/** A piece of a script. A string that is never closed goes on to the end; what is nothing else is a single sign. */
+/** A piece of a script. An unclosed string extends to the end; anything else is a single character. */
 const TOKEN = new RegExp(
   [
     '(?<space>[^\\S\\n]+|#[^\\n]*)',
@@ -153,7 +154,10 @@ const STRING = /^([rR]?)("""|'''|["'])([\s\S]*)\2$/;
 const NUMBER = /^[-+]?\.?\d/;
 const NAME = /^[A-Za-z_]\w*$/;
 
-/** The statements of a script, without imports and comments: they end at line ends and semicolons. It is read in one pass, however it is written. */
+/**
+ * The statements of a script, without imports and comments: they end at line ends and semicolons. Read in a single pass, whatever the
+ * script looks like.
+ */
 function statementsOf(script: string): PythonCall[] {
   const pieces = Array.from(script.matchAll(TOKEN), ([piece]) => piece).filter((piece) => !piece.startsWith('#'));
   return parted(pieces, '\n;').flatMap((statement) => {
@@ -164,7 +168,7 @@ function statementsOf(script: string): PythonCall[] {
   });
 }
 
-/** The pieces between separators that stand outside of brackets. */
+/** The pieces between separators outside of brackets. */
 function parted(pieces: readonly string[], separators: string): string[][] {
   const parts: string[][] = [[]];
   let depth = 0;
@@ -177,11 +181,11 @@ function parted(pieces: readonly string[], separators: string): string[][] {
   return parts;
 }
 
-/** Undefined where the pieces are no single call, or an argument is no literal: brackets that do not match make none. */
+/** Undefined if the pieces are not a single call, or an argument is not a literal (mismatched brackets never are). */
 function readCall([name = '', open, ...pieces]: readonly string[]): PythonCall | undefined {
   if (!/^[A-Za-z_]/.test(name) || open !== '(' || pieces.pop() !== ')') return undefined;
   const given = parted(pieces, ',');
-  // A comma may stand behind the last one.
+  // A comma may follow the last one.
   if (given.at(-1)?.length === 0) given.pop();
   const positional: unknown[] = [];
   const named: Record<string, unknown> = {};
@@ -198,11 +202,11 @@ function readCall([name = '', open, ...pieces]: readonly string[]): PythonCall |
 const WORDS: Readonly<Record<string, string>> = { True: 'true', False: 'false', None: 'null' };
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\n': '' };
 
-/** The value of a literal, read as the JSON that says the same; undefined where the pieces are none. */
+/** The value of a literal, read as the equivalent JSON; undefined if the pieces are not a literal. */
 function literalOf(pieces: readonly string[]): { readonly value: unknown } | undefined {
   const json = pieces.map((piece, at) => {
     const next = pieces[at + 1] ?? '';
-    // Strings that stand beside each other are one.
+    // Adjacent strings are one string.
     if (STRING.test(piece)) return STRING.test(pieces[at - 1] ?? '') ? '' : JSON.stringify(stringsAt(pieces, at));
     if (NUMBER.test(piece)) return next === ':' ? JSON.stringify(String(Number(piece))) : String(Number(piece));
     if (piece === ',') return ')]}'.includes(next) ? '' : ',';
@@ -234,17 +238,17 @@ function unescaped(text: string): string {
   );
 }
 
-// One gesture of an agent on a screen: what kind, at which target, with which text; when two gestures are the same; and those on a phone, in
-// the three notations of the benchmark: JSON, an `<invoke>` element, and DroidBot's lines.
+// One gesture of an agent on a screen: its kind, target and text; when two gestures are the same; and phone gestures in the three
+// notations of the benchmark: JSON, an `<invoke>` element, and DroidBot's lines.
 
-/** A gesture, whatever notation it was written in. */
+/** A gesture, independent of its notation. */
 export interface Gesture {
   readonly kind: string;
   /** The element that it names. */
   readonly element?: string;
-  /** Where it points; by the argument's name where it points to several places. */
+  /** Where it points, by the argument's name if it points to several places. */
   readonly points: Readonly<Record<string, Point>>;
-  /** All else, such as typed text. */
+  /** Everything else, such as typed text. */
   readonly rest: Readonly<Record<string, unknown>>;
 }
 
@@ -259,14 +263,14 @@ export interface Screen {
 /** Points this near to each other are one target, as a share of the screen's width and height. */
 const NEAR = 0.02;
 
-/** Arguments that name an element, the surest first. */
+/** Arguments that name an element, the most reliable first. */
 const ELEMENT = ['bid', 'index', 'element_id', 'id', 'ref', 'element'];
-/** Arguments that hold a place. */
+/** Arguments that contain a position. */
 const PLACE = ['coordinate', 'coordinates', 'point', 'position', 'start_coordinate', 'start', 'center'];
-/** How long something takes or is waited for does not matter. */
+/** Durations and waiting times do not matter. */
 const TIMES = new Set('duration duration_ms interval pause _pause tween wait_ms seconds time'.split(' '));
 
-/** The gesture that a kind and named arguments describe. */
+/** The gesture described by a kind and named arguments. */
 function gestureOf(kind: string, given: Readonly<Record<string, unknown>>): Gesture {
   const rest: Record<string, unknown> = {};
   const points: Record<string, Point> = {};
@@ -286,7 +290,7 @@ function isPlain(value: unknown): boolean {
   return typeof value === 'string' || typeof value === 'number';
 }
 
-/** The place that an argument holds; `part` where it is the second half of a pair such as `x` and `y`. How far is scrolled is no place. */
+/** The position in an argument; `part` if it is the second half of a pair such as `x` and `y`. A scroll distance is not a position. */
 function pointIn(name: string, value: unknown, given: Readonly<Record<string, unknown>>): Point | 'part' | undefined {
   const half = /^(?!delta)(?:\w+_)?([xy])\d?$/.exec(name)?.[1];
   if (half === 'x') {
@@ -306,7 +310,7 @@ function isPair(values: readonly unknown[]): boolean {
   return values.length === 2 && values.every((value) => typeof value === 'number' && Number.isFinite(value));
 }
 
-/** Whether two gestures are of one kind, at one target, with the same text: the element decides where both name one, else the place. */
+/** Whether two gestures have the same kind, target and text: the element decides if both name one, else the position. */
 export function isSameGesture(a: Gesture, b: Gesture, screen: Screen): boolean {
   if (a.kind !== b.kind || canonicalJson(a.rest) !== canonicalJson(b.rest)) return false;
   if (a.element !== undefined && b.element !== undefined) return a.element === b.element;
@@ -323,7 +327,7 @@ function isNear(a: Point | undefined, b: Point | undefined, { width, height }: S
   return Math.abs(a[0] - b[0]) <= NEAR * width && Math.abs(a[1] - b[1]) <= NEAR * height;
 }
 
-/** The gesture that an action describes, in whichever notation; undefined where it is in none of them. */
+/** The gesture described by an action in any notation; undefined if it is in none of them. */
 export function phoneGesture(text: string): Gesture | undefined {
   const fields = text.startsWith('{') ? parseObject(text) : undefined;
   if (fields !== undefined) return ofFields(fields);
@@ -331,7 +335,7 @@ export function phoneGesture(text: string): Gesture | undefined {
   return text.startsWith('{') || text.startsWith('[') ? undefined : ofLine(text);
 }
 
-/** The members that say what kind of gesture it is. */
+/** The members that give the kind of gesture. */
 const KIND = ['action_type', 'action', 'name'];
 
 function ofFields(fields: Readonly<Record<string, unknown>>): Gesture | undefined {
@@ -343,12 +347,12 @@ function ofFields(fields: Readonly<Record<string, unknown>>): Gesture | undefine
 
 const LONGEST_NAME = 100;
 
-/** `<invoke name="..."><parameter name="...">...</parameter></invoke>`; a tool for everything has its kind among the parameters. */
+/** `<invoke name="..."><parameter name="...">...</parameter></invoke>`; a general tool has its kind among the parameters. */
 function ofElement(text: string): Gesture | undefined {
   const tool = /<invoke\s+name="([^"<>]{1,100})"/.exec(text)?.[1];
   if (tool === undefined) return undefined;
   const parameters: Record<string, unknown> = {};
-  // Each piece begins behind an opening tag, so that no text is looked at twice.
+  // Each piece begins after an opening tag, so that no text is scanned twice.
   for (const piece of text.split('<parameter name="').slice(1)) {
     const [nameEnd, valueEnd] = [piece.indexOf('">'), piece.indexOf('</parameter>')];
     if (nameEnd < 1 || nameEnd > LONGEST_NAME || valueEnd < nameEnd) return undefined;
@@ -360,7 +364,7 @@ function ofElement(text: string): Gesture | undefined {
 
 const ONE_NUMBER = /^-?\d+(?:\.\d+)?$/;
 
-/** A number, a list of numbers, or the text itself: typed text that looks like a number is one in both actions that are compared. */
+/** A number, a list of numbers, or the text itself: typed text that looks like a number becomes one in both compared actions. */
 function parameterOf(text: string): unknown {
   if (ONE_NUMBER.test(text.trim())) return Number(text);
   const inner = /^\s*[[(]([\d\s.,-]{1,100})[\])]\s*$/.exec(text)?.[1];

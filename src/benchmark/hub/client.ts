@@ -1,4 +1,5 @@
-// A repository on a hub, over HTTP: the address, the token, redirects, further tries, what refusals mean; its commits, files and bytes; where they are kept, and the record of what came from there.
+// A repository on a hub, over HTTP: address, token, redirects, retries, and the meaning of refusals; its commits, files and bytes; where
+// they are kept, and the record of what was downloaded.
 
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,23 +12,23 @@ import { bytesText, printable } from '../../core/printable.js';
 import { proxiedDownloads } from '../../model/http/wire.js';
 
 export interface HubOptions {
-  /** HF_ENDPOINT names another hub; HF_TOKEN is sent to the hub's own host and nowhere else. */
+  /** HF_ENDPOINT names another hub; HF_TOKEN is sent only to the hub's own host. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Ends what is under way; its reason decides the exit code. */
+  /** Ends what is under way; its reason determines the exit code. */
   readonly signal?: AbortSignal;
   readonly onProgress?: ((progress: TransferProgress) => void) | undefined;
-  /** Wait before the first of several further tries, doubled with each. Default 1 s. */
+  /** Wait before the first retry, doubled with each further one. Default 1 s. */
   readonly retryDelayMs?: number;
 }
 
 const HUB = 'https://huggingface.co';
-/** Tries in a row that bring nothing. */
+/** Consecutive tries without progress. */
 const MOST_TRIES = 5;
 const MOST_WAIT_MS = 30_000;
-/** No connection at all: a further try would not change it soon, and the user waits. */
+/** No connection: a retry would hardly change that soon, and the user waits. */
 const UNREACHABLE = ['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH'];
 
-/** Where the files of each kind of repository begin on the hub. */
+/** The path prefix of each kind of repository on the hub. */
 const KINDS = { model: '', dataset: 'datasets/' } as const;
 
 export interface RepositoryName {
@@ -38,12 +39,12 @@ export interface RepositoryName {
   readonly revision: string;
 }
 
-/** `path` is below the repository, with slashes. */
+/** `path` is relative to the repository, with slashes. */
 export type RepositoryFile = Omit<SourceFile, 'name'>;
 
 export type Repository = ReturnType<typeof openRepository>;
 
-/** Nothing is asked of the hub yet. Throws a UserError (2) where HF_ENDPOINT or HF_TOKEN cannot be used. */
+/** Sends nothing to the hub yet. Throws a UserError (2) if HF_ENDPOINT or HF_TOKEN cannot be used. */
 export function openRepository(
   name: RepositoryName,
   { env, signal = new AbortController().signal, retryDelayMs = 1_000 }: HubOptions,
@@ -53,13 +54,13 @@ export function openRepository(
   const endpoint = baseOf(hub);
   const token = (env.HF_TOKEN ?? '').trim();
   // fetch would show such a token in its error.
-  if (/[^\x21-\x7e]/.test(token)) throw new UserError('HF_TOKEN holds characters that no token has; set it anew');
+  if (/[^\x21-\x7e]/.test(token)) throw new UserError('HF_TOKEN has characters that no token has; set it again');
   const downloads = proxiedDownloads(env);
-  const noHub = () => unavailable(`${hub.host} does not answer as a hub does; check HF_ENDPOINT`);
+  const noHub = () => unavailable(`${hub.host} does not answer like a hub; check HF_ENDPOINT`);
   const api = (what: 'revision' | 'tree') =>
     `${endpoint}/api/${kind}s/${repository}/${what}/${encodeURIComponent(revision)}`;
 
-  /** Tries again, with growing waits, as long as `act` throws anything but a UserError; `act` says so where it made progress. */
+  /** Retries, with growing waits, as long as `act` throws anything but a UserError; `act` reports progress through its argument. */
   async function retry<T>(act: (progressed: () => void) => Promise<T>): Promise<T> {
     for (let failures = 0; ; ) {
       try {
@@ -73,7 +74,7 @@ export function openRepository(
         if (failures >= MOST_TRIES || UNREACHABLE.includes(systemCode(error))) throw outOfReach(error);
       }
       const waitMs = Math.min(MOST_WAIT_MS, retryDelayMs * 2 ** (failures - 1));
-      // The next try finds out where it was interrupted.
+      // The next try notices an interruption.
       await wait(waitMs, undefined, { signal }).catch(() => undefined);
     }
   }
@@ -83,14 +84,14 @@ export function openRepository(
     const way = `${hub.host}${proxy === undefined ? '' : ` (through the proxy of ${proxy})`}`;
     const why = systemCode(error) || messageOf((error instanceof Error && error.cause) || error);
     return unavailable(
-      `${way} cannot be reached (${why}); run the same command again to continue, name a mirror in HF_ENDPOINT, or bring the files by other means`,
+      `${way} cannot be reached (${why}); run the same command again to continue, name a mirror in HF_ENDPOINT, or get the files another way`,
     );
   }
 
-  /** Throws a UserError where no further try would help, any other error where one might. */
+  /** Throws a UserError if no retry would help, any other error if one might. */
   async function get(url: string, headers: Readonly<Record<string, string>>): Promise<Response> {
     const address = new URL(url);
-    // To the hub's own host alone: fetch takes it to no other one, wherever a redirect leads.
+    // Only to the hub's own host: fetch does not pass it to another host, wherever a redirect leads.
     const isHub = address.origin === hub.origin;
     const authorization = token !== '' && isHub ? { authorization: `Bearer ${token}` } : {};
     const response = await downloads.fetch(address, {
@@ -102,33 +103,36 @@ export function openRepository(
     throw refusal(response.status, hub.host, name);
   }
 
-  /** The JSON that the hub answers with, undefined for an answer that is not JSON. */
+  /** The JSON of the hub's answer, undefined if it is not JSON. */
   function json(url: string): Promise<unknown> {
     return retry(async () => (await get(url, {})).json().catch(() => undefined));
   }
 
   return {
     name,
-    /** Without a slash at the end. */
+    /** Without a trailing slash. */
     endpoint,
     signal,
     retry,
 
-    /** The commit that the revision is now, in 40 hex digits. Throws as `listFiles`. */
+    /** The commit that the revision currently names, in 40 hex digits. Throws like `listFiles`. */
     async findCommit(): Promise<string> {
       const { sha } = asObject(await json(api('revision')));
       if (typeof sha !== 'string' || !GIT_OID.test(sha)) throw noHub();
       return sha;
     },
 
-    /** The files of the revision, as many as the hub lists at once. Throws a UserError: 66 no such repository, 77 access denied, 69 hub out of reach, 130 or 143 interrupted. */
+    /**
+     * The files of the revision, as many as the hub lists at once. Throws a UserError: 66 no such repository, 77 access denied, 69 hub
+     * out of reach, 130 or 143 interrupted.
+     */
     async listFiles(): Promise<RepositoryFile[]> {
       const entries = await json(`${api('tree')}?recursive=true`);
       if (!Array.isArray(entries)) throw noHub();
       return entries.flatMap((entry) => fileOf(entry) ?? []);
     },
 
-    /** Asks for a file's bytes from one position on, in one try; `retry` makes further ones. */
+    /** Asks for a file's bytes from a position on, in one try; `retry` makes further ones. */
     open(path: string, from: number): Promise<Response> {
       const range = from === 0 ? {} : { range: `bytes=${from}-` };
       const escaped = [revision, ...path.split('/')].map(encodeURIComponent).join('/');
@@ -143,19 +147,19 @@ export function bytesOf(files: readonly RepositoryFile[]): number {
 
 function fileOf(entry: unknown): RepositoryFile | undefined {
   const { type, path, size, oid, lfs } = asObject(entry);
-  // Of a file in large storage, git holds a pointer: the entry's own `oid` is that of the pointer.
+  // For a file in large storage, git has only a pointer: the entry's own `oid` is the pointer's.
   const [bytes, sha256, gitOid] = isObject(lfs) ? [lfs.size ?? size, lfs.oid, undefined] : [size, undefined, oid];
   if (type !== 'file' || typeof path !== 'string' || !isInteger(bytes) || bytes < 0) return undefined;
   const hash = (value: unknown, form: RegExp) => (typeof value === 'string' && form.test(value) ? value : undefined);
   return { path, bytes, sha256: hash(sha256, SHA256), gitOid: hash(gitOid, GIT_OID) };
 }
 
-/** A download that the user has interrupted. */
+/** The error for a download that the user interrupted. */
 export function interrupted(signal: AbortSignal): UserError {
   return new UserError('download interrupted; the same command continues it', interruption(signal));
 }
 
-/** The address in a variable. @throws UserError (2) for what is not an address, or holds a password */
+/** The address in a variable. @throws UserError (2) for what is not an address, or contains a password */
 export function addressIn(variable: string, given = '', otherwise: string): URL {
   const text = given.trim() || otherwise;
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -167,12 +171,12 @@ export function addressIn(variable: string, given = '', otherwise: string): URL 
   return url;
 }
 
-/** An address without query and without a slash at the end. */
+/** An address without query and trailing slash. */
 export function baseOf({ origin, pathname }: URL): string {
   return `${origin}${pathname.replace(/\/+$/, '')}`;
 }
 
-/** A UserError where no further try would help. */
+/** A UserError if no retry would help. */
 function refusal(status: number, host: string, { repository, revision }: RepositoryName): Error {
   if (status === 408 || status === 425 || status === 429 || status >= 500) return new Error(`status ${status}`);
   if (status === 401 || status === 403) {
@@ -186,13 +190,13 @@ function refusal(status: number, host: string, { repository, revision }: Reposit
     : unavailable(`${host} answers with status ${status}; check HF_ENDPOINT and the name`);
 }
 
-/** The system's name for what is behind an error, such as ENOSPC; empty where there is none. */
+/** The system's code behind an error, such as ENOSPC; empty if there is none. */
 export function systemCode(error: unknown): string {
   return (error instanceof Error ? codeOf(error.cause) : undefined) ?? codeOf(error) ?? '';
 }
 
 /**
- * Where downloads lie by default: an absolute path below XDG_CACHE_HOME where that is one, else below ~/.cache, else, for a service
+ * The default folder of downloads: an absolute path below XDG_CACHE_HOME if that is absolute, else below ~/.cache, else, for a service
  * without a home, below the folder of temporary files.
  */
 export function cacheFolder({ HOME, XDG_CACHE_HOME = '' }: HubOptions['env']): string {
@@ -200,9 +204,9 @@ export function cacheFolder({ HOME, XDG_CACHE_HOME = '' }: HubOptions['env']): s
   return join(caches, 'agentworldbench');
 }
 
-// What is said of a download: what it will be, how far it is, and sizes.
+// Messages about a download: what it will be, how far it is, and sizes.
 
-/** How far a transfer of files is. */
+/** The progress of a file transfer. */
 export interface TransferProgress {
   readonly file: string;
   /** `checking`: the part from an earlier run is read again. */
@@ -223,18 +227,18 @@ export function progressText({ step, file, bytes, totalBytes }: TransferProgress
   return `${step} ${printable(file)}: ${bytesText(bytes, totalBytes)} of ${bytesText(totalBytes)}`;
 }
 
-// What was fetched into a folder: kept beside the files, so that they can be checked without the hub.
+// What was downloaded into a folder: recorded next to the files, so that they can be checked without the hub.
 
 const SHA256 = /^[0-9a-f]{64}$/;
 /** A commit or a blob in git. */
 export const GIT_OID = /^[0-9a-f]{40}$/;
 
-/** Whether a path stays below the folder in which it is put, on any system. */
+/** Whether a path stays below the folder that it is put into, on any system. */
 export function isSafe(path: string): boolean {
   return path.split('/').every((part) => /^[^\\:\0]+$/.test(part) && part !== '.' && part !== '..');
 }
 
-/** Whether a file's rows are part of the benchmark; the others only tell of it. */
+/** Whether a file's rows are part of the benchmark; other files only describe it. */
 export function holdsRows({ name }: Pick<SourceFile, 'name'>): boolean {
   return /_test\.jsonl$/.test(name);
 }
@@ -251,7 +255,7 @@ const FILE = z.object({
   path: z.string().refine(isSafe),
   bytes: z.int().min(0),
   sha256: z.string().regex(SHA256).optional(),
-  /** SHA-1 of `blob`, the length and the content, as git names it. Says nothing more where there is a SHA-256. */
+  /** SHA-1 of `blob`, the length and the content, as git names it. Redundant if there is a SHA-256. */
   gitOid: z.string().regex(GIT_OID).optional(),
 });
 export type SourceFile = Readonly<z.output<typeof FILE>>;
@@ -264,19 +268,19 @@ const RECORD = z.object({
   /** As it was named, such as main. */
   revision: z.string(),
   commit: z.string().regex(GIT_OID),
-  /** False while files come. */
+  /** False while files are being downloaded. */
   complete: z.boolean(),
   files: z.array(FILE).readonly(),
 });
 export type SourceRecord = Readonly<z.output<typeof RECORD>>;
 
-/** The record in a folder; undefined where there is none that can be read: whoever fetches makes it anew. */
+/** The record in a folder; undefined if there is no readable one, since the next download writes it again. */
 export async function readSourceRecord(folder: string): Promise<SourceRecord | undefined> {
   const text = await readFile(join(folder, SOURCE_RECORD), 'utf8').catch(() => '');
   return RECORD.safeParse(parseJson(text)).data;
 }
 
-/** The record as the file holds it. */
+/** The record as written to the file. */
 export function sourceRecordText(record: Omit<SourceRecord, 'schema'>): string {
   return `${JSON.stringify({ schema: SCHEMA, ...record }, null, 2)}\n`;
 }

@@ -1,4 +1,4 @@
-// A dataset of a hub brought into a folder: one commit of it, every file checked, and nothing of the user's written over.
+// Downloads a dataset from a hub into a folder: one commit of it, with every file checked and no file of the user's overwritten.
 
 import { mkdir, readdir, rename, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -26,24 +26,24 @@ export interface DatasetOptions extends HubOptions {
   readonly repository: string;
   /** A branch, a tag or a commit. */
   readonly revision: string;
-  /** Absolute; made where it is missing. */
+  /** Absolute; created if missing. */
   readonly folder: string;
-  /** Rows that are there and not of the commit give way, and are kept aside. Otherwise files of its names are refused. */
+  /** Rows that are there but not in the commit are moved aside and kept. Without it, conflicting files are an error. */
   readonly replace: boolean;
-  /** Told what will be downloaded before it is, and where what gives way was put. */
+  /** Called before a download with its size, and where conflicting files were moved. */
   readonly beforeDownload?: (what: { files: number; bytes: number; aside: string | undefined }) => void;
-  /** For the name of the folder of what is kept aside. */
+  /** For the name of the folder of files moved aside. */
   readonly now: () => Date;
 }
 
-/** What became of a file: `unchanged` stood there already, and what `replaced` one with other content is kept aside. */
+/** What became of a file: an `unchanged` one was already there, and a `replaced` one had other content, which is kept aside. */
 export type FileState = 'fetched' | 'unchanged' | 'replaced';
 
 /**
- * Fetches one commit of a dataset. What is there already and right is kept, so that a second call downloads nothing; where the commit is
- * named and everything is there, the hub is not even asked.
- * Throws a UserError: 66 no such repository or revision, 77 access denied, 69 hub out of reach, 73 files in the way or another awb at
- * work there, 73 or 74 cannot write, 65 wrong content, 130 or 143 interrupted (what came is kept).
+ * Downloads one commit of a dataset. Correct files that are already there are kept, so that a second call downloads nothing; if the
+ * commit is named and everything is there, the hub is not even asked. Throws a UserError: 66 no such repository or revision, 77 access
+ * denied, 69 hub out of reach, 73 files in the way or another awb at work there, 73 or 74 cannot write, 65 wrong content, 130 or 143
+ * interrupted (what was downloaded is kept).
  */
 export async function fetchDataset(options: DatasetOptions) {
   const { repository, revision, folder, replace, beforeDownload, onProgress, now } = options;
@@ -70,10 +70,10 @@ export async function fetchDataset(options: DatasetOptions) {
     const record = { hub: hub.endpoint, repository, revision, commit };
     const keep = (complete: boolean, files: readonly SourceFile[]) =>
       replaceFile(join(folder, SOURCE_RECORD), [sourceRecordText({ ...record, complete, files })], {
-        remedy: 'correct that and run the same command again',
+        remedy: 'fix that and run the same command again',
       });
     const missing = places.filter(({ state }) => state !== 'unchanged').map(({ file }) => file);
-    // Before anything else is written: by this, rows are not taken for all of them.
+    // Written before anything else, so that partial rows are not mistaken for all of them.
     if (missing.length > 0) await keep(false, listed);
     // Rows of another commit would be read with the others.
     const giveWay = replace ? [...inTheWay, ...(await strangersIn(folder, listed))] : [];
@@ -96,11 +96,11 @@ export async function fetchDataset(options: DatasetOptions) {
     return {
       source: record,
       files,
-      /** Bytes of the files that have come in this call. */
+      /** Bytes of the files downloaded in this call. */
       fetchedBytes: bytesOf(missing),
-      /** The folder, below the dataset's, of files that gave way and are kept. */
+      /** The folder, below the dataset's, of files that were moved aside. */
       aside,
-      /** Files of rows that are not of the dataset and will be read with it. */
+      /** Files of rows that are not part of the dataset but will be read with it. */
       strangers: await strangersIn(folder, whole),
     };
   });
@@ -108,15 +108,15 @@ export async function fetchDataset(options: DatasetOptions) {
 
 function refusedFor(names: readonly string[], folder: string): UserError {
   const list = names.map((name) => `  ${printable(name)}`);
-  const what = `${printable(folder)} holds files of the dataset's names with other content:`;
+  const what = `${printable(folder)} has files with the dataset's names but other content:`;
   const next =
-    'Nothing was written. Choose another --output-dir, or fetch them with --replace (what is there is then kept aside).';
+    'Nothing was written. Choose another --output-dir, or add --replace (the present files are then kept aside).';
   return cannotCreate([what, ...list, next].join('\n'));
 }
 
 /**
- * The files to fetch: rows from wherever they lie, side by side.
- * Throws a UserError: 66 where there are no rows, 65 where two files would have one name.
+ * The files to download: rows from any folder, put into one.
+ * Throws a UserError: 66 if there are no rows, 65 if two files would have the same name.
  */
 function chooseFiles(listed: readonly RepositoryFile[], repository: string): SourceFile[] {
   const files = listed
@@ -124,18 +124,18 @@ function chooseFiles(listed: readonly RepositoryFile[], repository: string): Sou
     .filter((file) => isSafe(file.path) && holdsRows(file))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
   if (files.length === 0) {
-    throw inputMissing(`${repository} holds no *_test.jsonl file there; check --revision and HF_ENDPOINT`);
+    throw inputMissing(`${repository} has no *_test.jsonl file; check --revision and HF_ENDPOINT`);
   }
-  // Some file systems know no difference between small letters and capitals.
+  // Some file systems ignore case.
   for (const [one, other] of groupBy(files, ({ name }) => name.toLowerCase()).values()) {
     if (other === undefined) continue;
-    const message = `${repository} holds two files that would have one name in the folder: ${one.path} and ${other.path}; name another --revision`;
+    const message = `${repository} has two files that would have the same name in the folder: ${one.path} and ${other.path}; name another --revision`;
     throw badData(printable(message));
   }
   return files;
 }
 
-/** What a file holds; undefined where there is none. */
+/** The digest of a file; undefined if there is none. */
 async function digestAt(path: string, signal: AbortSignal, onRead: (bytes: number) => void) {
   const there = await stat(path).catch((error: unknown) => (codeOf(error) === 'ENOENT' ? undefined : null));
   if (there === undefined) return undefined;
@@ -150,12 +150,12 @@ async function strangersIn(folder: string, files: readonly SourceFile[]): Promis
   return names.filter((name) => holdsRows({ name }) && !files.some((file) => file.name === name)).sort();
 }
 
-/** What the record of a fetch says of a folder. */
+/** How a folder compares with the record of its download. */
 export type SourceCheck = Awaited<ReturnType<typeof checkSource>>;
 
 /**
- * Reads every file of rows in the record. Throws a UserError (130 or 143) when interrupted.
- * @param onRead is told of bytes that were read
+ * Reads every file of rows in the record. Throws a UserError (130 or 143) if interrupted.
+ * @param onRead receives the number of bytes read
  */
 export async function checkSource(folder: string, signal: AbortSignal, onRead: (bytes: number) => void) {
   const record = await readSourceRecord(folder);
@@ -166,7 +166,7 @@ export async function checkSource(folder: string, signal: AbortSignal, onRead: (
     const found = await digestAt(join(folder, file.name), signal, onRead);
     files.push({ name: file.name, state: found === undefined ? 'missing' : isSame(found, file) ? 'same' : 'differs' });
   }
-  /** Files of rows that were not fetched. */
+  /** Files of rows that were not downloaded. */
   const strangers = await strangersIn(folder, record.files);
   const isWhole = strangers.length === 0 && files.every(({ state }) => state === 'same');
   const status = isWhole ? ('as-fetched' as const) : ('differs' as const);

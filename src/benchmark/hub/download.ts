@@ -1,4 +1,4 @@
-// Files of a repository brought to this machine: one process at a time, continued where it stopped, each checked.
+// Downloads files of a repository to this machine: one process at a time, continued after an interruption, each file checked.
 
 import { createHash } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
@@ -19,12 +19,12 @@ import {
 } from './client.js';
 
 /**
- * What `work` comes to while no other awb downloads into the folder, which is made where it is missing: two that wrote into one part would
- * spoil it. Throws a UserError (73) where one does.
+ * Runs `work` while no other awb downloads into the folder, which is created if missing: two writers would corrupt a part. Throws a
+ * UserError (73) if another awb is at work.
  */
 export async function withFolder<T>({ name }: Repository, folder: string, work: () => Promise<T>): Promise<T> {
   await onDisk(folder, makeFolders(folder));
-  const busy = `another awb downloads from ${name.repository} to ${printable(folder)}; wait for it`;
+  const busy = `another awb is downloading from ${name.repository} to ${printable(folder)}; wait for it`;
   const unlock = await lockFile(join(folder, '.lock'), busy);
   try {
     return await work();
@@ -34,9 +34,10 @@ export async function withFolder<T>({ name }: Repository, folder: string, work: 
 }
 
 /**
- * Brings files into `folder`, one after the other. Resolves with the SHA-256 of each that has come, by its
- * target. For a caller that has the folder to itself.
- * Throws a UserError: 73 or 74 cannot write, 65 wrong content, 130 or 143 interrupted (what came is kept), and as `listFiles` does.
+ * Downloads files into `folder`, one after another. Resolves to the SHA-256 of each, by its target. The caller must have the folder to
+ * itself.
+ * Throws a UserError: 73 or 74 cannot write, 65 wrong content, 130 or 143 interrupted (what was downloaded is kept), and like
+ * `listFiles`.
  */
 export async function bring(
   repository: Repository,
@@ -55,7 +56,7 @@ export async function bring(
   return come;
 }
 
-/** Parts are named by their content, so that a file that changed on the hub is not continued with another's bytes. */
+/** Parts are named by their content, so that a file that changed on the hub is not continued with bytes of the old one. */
 function partPath(target: string, { sha256, gitOid }: RepositoryFile): string {
   const content = sha256 ?? gitOid;
   return `${target}${content === undefined ? '' : `.${content.slice(0, 12)}`}.part`;
@@ -63,17 +64,17 @@ function partPath(target: string, { sha256, gitOid }: RepositoryFile): string {
 
 type Report = (step: TransferProgress['step'], bytes: number) => void;
 
-/** Resolves with the SHA-256 of the file that has come. */
+/** Resolves to the SHA-256 of the downloaded file. */
 async function transferFile(repository: Repository, file: RepositoryFile, target: string, report: Report) {
   const path = partPath(target, file);
   /** Nothing of the part is worth continuing. */
   const discard = async (why: string): Promise<never> => {
     await rm(path, { force: true });
-    const message = `what came as ${basename(file.path)} ${why}, and was removed; run the same command again, or check HF_ENDPOINT`;
+    const message = `the download of ${basename(file.path)} ${why}, and was removed; run the same command again, or check HF_ENDPOINT`;
     throw badData(printable(message));
   };
   await onDisk(path, makeFolders(dirname(target)));
-  // Like 'a', but follows no link that somebody has laid there.
+  // Like 'a', but does not follow a link that somebody planted there.
   const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW = 0 } = constants;
   const opened = await onDisk(path, open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW));
   let digest = new Digest(file.bytes);
@@ -88,13 +89,13 @@ async function transferFile(repository: Repository, file: RepositoryFile, target
         throw new Error('the server sent another range than asked for');
       }
       if (response.status !== 206 && digest.bytes > 0) {
-        // It knows no ranges, and begins anew.
+        // The server does not support ranges, and starts over.
         await onDisk(path, handle.truncate(0));
         digest = new Digest(file.bytes);
       }
       for await (const chunk of response.body ?? []) {
         if (digest.bytes + chunk.length > file.bytes) {
-          await discard(`holds more than the ${file.bytes} bytes that the hub lists`);
+          await discard(`has more than the ${file.bytes} bytes that the hub lists`);
         }
         await onDisk(path, handle.appendFile(chunk));
         digest.update(chunk);
@@ -103,7 +104,7 @@ async function transferFile(repository: Repository, file: RepositoryFile, target
       }
       if (digest.bytes < file.bytes) throw new Error('the connection ended early');
     });
-    // Everything is on the disk, not only on its way there.
+    // Everything is on the disk, not only in its cache.
     await onDisk(path, handle.sync());
   });
   const found = digest.finish();
@@ -115,7 +116,7 @@ async function transferFile(repository: Repository, file: RepositoryFile, target
   return found.sha256;
 }
 
-/** Takes a file's content. Throws a UserError: 130 or 143 when interrupted, 73 or 74 where the file cannot be read. */
+/** Feeds a file's content to the digest. Throws a UserError: 130 or 143 if interrupted, 73 or 74 if the file cannot be read. */
 export async function readInto(digest: Digest, path: string, signal: AbortSignal, onRead: (bytes: number) => void) {
   const read = async () => {
     const chunks: AsyncIterable<Buffer> = createReadStream(path, { highWaterMark: 1 << 20 });
@@ -128,11 +129,11 @@ export async function readInto(digest: Digest, path: string, signal: AbortSignal
   await onDisk(path, read());
 }
 
-/** The hashes of a content of this length as it comes: its SHA-256, and its name in git. */
+/** The hashes of incoming content of a known length: its SHA-256, and its name in git. */
 export class Digest {
   readonly #sha256 = createHash('sha256');
   readonly #gitOid = createHash('sha1');
-  /** That have come so far. */
+  /** Received so far. */
   bytes = 0;
 
   constructor(wholeBytes: number) {
@@ -145,13 +146,13 @@ export class Digest {
     this.bytes += chunk.length;
   }
 
-  /** What came; the last call. */
+  /** The final digest; nothing may be added afterwards. */
   finish() {
     return { bytes: this.bytes, sha256: this.#sha256.digest('hex'), gitOid: this.#gitOid.digest('hex') };
   }
 }
 
-/** Whether a content is what is stated, be it a length alone. */
+/** Whether the content is what the hub states, even if that is only a length. */
 export function isSame(
   found: ReturnType<Digest['finish']>,
   { bytes, sha256, gitOid }: Pick<RepositoryFile, 'bytes' | 'sha256' | 'gitOid'>,
@@ -161,7 +162,7 @@ export function isSame(
   return gitOid === undefined || found.gitOid === gitOid;
 }
 
-/** The result of some work on the disk. Throws a UserError (73 or 74) that names `path` and the next step where the disk refuses. */
+/** The result of some work on the disk. Throws a UserError (73 or 74) with `path` and the next step if the disk refuses. */
 export async function onDisk<T>(path: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -169,7 +170,7 @@ export async function onDisk<T>(path: string, work: Promise<T>): Promise<T> {
     if (error instanceof UserError) throw error;
     const code = systemCode(error);
     throw new UserError(
-      `cannot write ${printable(path)} (${code || 'unknown cause'}); free some space or change its rights, and run the same command again: what came is kept`,
+      `cannot write ${printable(path)} (${code || 'unknown cause'}); free some space or change its rights, and run the same command again: the finished part is kept`,
       ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST'].includes(code) ? EXIT.cannotCreate : EXIT.cannotWrite,
     );
   }

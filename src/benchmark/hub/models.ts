@@ -1,4 +1,4 @@
-// A model by its name: which file of which repository is meant, and where it is on this machine, downloaded where need be.
+// A model by its name: which file of which repository is meant, and where it is on this machine, downloaded if necessary.
 
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
@@ -15,10 +15,10 @@ import {
 } from './client.js';
 import { bring, withFolder } from './download.js';
 
-/** What the name `qwen-agentworld-35b-a3b` stands for: one file, since scores depend on it. */
+/** What the name `qwen-agentworld-35b-a3b` stands for: a fixed file, since scores depend on it. */
 export const AGENTWORLD = {
   name: 'qwen-agentworld-35b-a3b',
-  /** On the hub, where its weights are not quantised. */
+  /** The hub repository with the unquantised weights. */
   official: 'Qwen/Qwen-AgentWorld-35B-A3B',
   repository: 'unsloth/Qwen-AgentWorld-35B-A3B-GGUF',
   revision: '3a305abf5cfd119ee999dfe929c433746edd8d63',
@@ -31,16 +31,16 @@ export const AGENTWORLD = {
 interface ModelReference extends RepositoryName {
   readonly quantization?: string | undefined;
   readonly file?: string | undefined;
-  /** What the file must be, whatever the hub says. */
+  /** The required hash of the file, whatever the hub says. */
   readonly sha256?: string;
 }
 
-/** A revision with slashes is one of the hub's own, such as refs/pr/1: elsewhere a slash begins the file's path. */
+/** A revision with slashes is one of the hub's own, such as refs/pr/1: otherwise a slash begins the file's path. */
 const REFERENCE = /^hf:([\w.-]+\/[\w.-]+)(?:@(refs\/[\w.-]+\/[\w.-]+|[\w.-]+))?(?::([\w.-]+)|\/(.+\.gguf))?$/i;
 /** Parts of a path that lead out of it. */
 const DOTS = /(?:^|\/)\.+(?:\/|$)/;
 
-/** Undefined for what is a path. Throws a UserError (2) for what looks like a hub's name and is none. */
+/** Undefined for a path. Throws a UserError (2) for an invalid hub name. */
 function referenceOf(name: string): ModelReference | undefined {
   if (name.toLowerCase() === AGENTWORLD.name) {
     const { repository, revision, file, sha256 } = AGENTWORLD;
@@ -56,12 +56,15 @@ function referenceOf(name: string): ModelReference | undefined {
   return { kind: 'model', repository, revision, quantization, file };
 }
 
-/** The name under which a model is served: `models/My-Model-Q8_0.gguf` -> `My-Model-Q8_0`; other names stand for themselves. */
+/** The name under which a model is served: `models/My-Model-Q8_0.gguf` -> `My-Model-Q8_0`; other names are unchanged. */
 export function servedName(model: string): string {
   return model.replace(/^.*[/\\]/, '').replace(/(-\d{5}-of-\d{5})?\.gguf$/i, '');
 }
 
-/** The further names of a model, `alias` among them. The reference model also answers to its name on the hub, which the model card's own code asks for. */
+/**
+ * The further names of a model, including `alias`. The reference model also answers to its name on the hub, which the model card's own
+ * code uses.
+ */
 export function aliasesOf(model: string, alias: readonly string[]): string[] {
   const own = servedName(model);
   const official = own.toLowerCase() === AGENTWORLD.name ? [AGENTWORLD.official] : [];
@@ -69,17 +72,17 @@ export function aliasesOf(model: string, alias: readonly string[]): string[] {
 }
 
 export interface ModelOptions extends HubOptions {
-  /** Where relative paths begin. */
+  /** The base of relative paths. */
   readonly cwd: string;
-  /** Where downloaded models are kept; made where it is missing. */
+  /** The folder of downloaded models; created if missing. */
   readonly directory: string;
-  /** Told what will be downloaded before it is, by its name as `--model` takes it; refuses by throwing. */
+  /** Called before a download with its size and the model's name as `--model` takes it; may refuse by throwing. */
   readonly beforeDownload?: (model: { readonly name: string; readonly bytes: number }) => void;
 }
 
 /**
- * The path of a model, of a split one that of its first file, by a path, `hf:user/repo:QUANT`, `hf:user/repo/file.gguf`, either with `@revision` behind the repository,
- * or `qwen-agentworld-35b-a3b`. What was downloaded before is used without asking the hub.
+ * The path of a model (the first file of a split one), given by a path, `hf:user/repo:QUANT` or `hf:user/repo/file.gguf`, both
+ * optionally with `@revision` after the repository, or `qwen-agentworld-35b-a3b`. An earlier download is used without asking the hub.
  * Throws a UserError: 66 no such file or repository, 77 access denied, 69 hub out of reach, 73 or 74 cannot write, 65 wrong content,
  * 130 or 143 interrupted.
  */
@@ -98,7 +101,7 @@ export async function resolveModel(name: string, options: ModelOptions): Promise
   await withFolder(hub, folder, async () => {
     const wanted = files.map((file) => ({ file, target: join(folder, file.path) }));
     const sizes = await Promise.all(wanted.map(({ target }) => stat(target).catch(() => undefined)));
-    // Only whole files have their final name.
+    // Only complete files have their final name.
     const missing = wanted.filter(({ file }, index) => sizes[index]?.size !== file.bytes);
     await bring(hub, missing, options.onProgress);
   });
@@ -114,7 +117,7 @@ async function localModel(name: string, cwd: string): Promise<string> {
   );
 }
 
-/** What an earlier run downloaded. A name without a quantisation or file does not say which model is meant, so that the hub is asked. */
+/** What an earlier run downloaded. A name without a quantisation or file is ambiguous, so the hub is asked. */
 async function downloadedModel(reference: ModelReference, folder: string): Promise<string | undefined> {
   if (reference.file === undefined && reference.quantization === undefined) return undefined;
   const paths = await readdir(folder, { recursive: true }).catch((): string[] => []);
@@ -123,20 +126,20 @@ async function downloadedModel(reference: ModelReference, folder: string): Promi
   return model === undefined || other !== undefined ? undefined : pathOf(model);
 }
 
-/** A GGUF file of a repository, or all parts of a split one in their order; never none. */
+/** A GGUF file of a repository, or all parts of a split one in order; never empty. */
 type Model = readonly RepositoryFile[];
 
 function pathOf([first]: Model): string {
   return first?.path ?? '';
 }
 
-/** The name of a part of a split model: what precedes its number, the number, and the count of all. */
+/** The name of a part of a split model: what precedes its number, the number, and the number of parts. */
 const SPLIT = /^(.*)-(\d{5})-of-(\d{5})(\.gguf)$/i;
 const QUANTIZATION = /(?:^|[-._/])((?:UD-)?(?:I?Q\d\w*|TQ\d_\d|MXFP4\w*|NVFP4\w*|BF16|F16|F32))$/i;
-/** Files beside a model's weights: for pictures, or for quantising it. */
+/** Files next to a model's weights: for pictures, or for quantising it. */
 const ACCESSORY = /(?:^|[/._-])(?:mmproj|imatrix)(?=[._-]|$)/i;
 
-/** The models among files; split ones only where all of their parts are there. */
+/** The models among the files; split ones only if all parts are there. */
 function modelsAmong(files: readonly RepositoryFile[]): Model[] {
   const weights = files.filter(({ path }) => /\.gguf$/i.test(path) && isSafe(path) && !ACCESSORY.test(path));
   return [...groupBy(weights, ({ path }) => path.replace(SPLIT, '$1-of-$3$4')).values()]
@@ -156,7 +159,10 @@ function matching(models: readonly Model[], { file, quantization }: ModelReferen
   });
 }
 
-/** The one model that is meant. Throws a UserError with the choices where there is none (66) or several (2), and for another file than the pinned one (65). */
+/**
+ * The model that is meant. Throws a UserError with the choices if there is none (66) or there are several (2), and for a file other
+ * than the pinned one (65).
+ */
 function chooseModel(files: readonly RepositoryFile[], reference: ModelReference): Model {
   const { repository, file, quantization, sha256 } = reference;
   const models = modelsAmong(files);
@@ -164,7 +170,7 @@ function chooseModel(files: readonly RepositoryFile[], reference: ModelReference
   const [model, other] = found;
   if (model === undefined || other !== undefined) {
     const named = file ?? quantization ?? '';
-    const what = `${repository} holds ${found.length === 0 ? 'no GGUF model' : 'several GGUF models'} ${named}`.trim();
+    const what = `${repository} has ${found.length === 0 ? 'no GGUF model' : 'several GGUF models'} ${named}`.trim();
     const list = (found.length === 0 ? models : found)
       .toSorted((a, b) => bytesOf(a) - bytesOf(b))
       .map((one) => `${pathOf(one)} (${bytesText(bytesOf(one))})`);
@@ -172,8 +178,8 @@ function chooseModel(files: readonly RepositoryFile[], reference: ModelReference
     throw new UserError(printable(`${what}; ${how}`), found.length === 0 ? EXIT.inputMissing : EXIT.usage);
   }
   if (sha256 === undefined) return model;
-  // The hub must have what scores were made with, before it is downloaded.
+  // The hub must have the file that scores were made with; checked before the download.
   if ((model[0]?.sha256 ?? sha256) === sha256) return model.map((one) => ({ ...one, sha256 }));
-  const message = `${file} of ${repository} is no longer the file that ${AGENTWORLD.name} stands for; to use it nevertheless, name it as hf:${repository}/${file}`;
+  const message = `${file} of ${repository} is no longer the file that ${AGENTWORLD.name} stands for; to use it anyway, name it as hf:${repository}/${file}`;
   throw badData(printable(message));
 }

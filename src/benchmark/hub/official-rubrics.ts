@@ -1,4 +1,4 @@
-// The rubrics of the official repository, fetched once at the commit that this program is held to, and checked.
+// The rubrics of the official repository, downloaded once at the commit that this program supports, and checked.
 
 import { createHash } from 'node:crypto';
 import { mkdir, readFile } from 'node:fs/promises';
@@ -30,15 +30,15 @@ interface Fetching {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly fetch: (url: URL, init: RequestInit) => Promise<Response>;
   readonly signal: AbortSignal;
-  /** Told once, before the first file is fetched. */
+  /** Called once, before the first file is downloaded. */
   readonly onFetch: (text: string) => void;
-  /** SHA-256 in hex by path; those of the commit where absent. */
+  /** SHA-256 in hex by path; those of the commit if absent. */
   readonly files?: Readonly<Record<string, string>>;
 }
 
 /**
- * The folder below the cache that holds the files as a checkout does; what is missing there or has changed is fetched.
- * @throws UserError: 69 out of reach, 65 another content than at that commit, 73 or 74 cannot write, 130 or 143 interrupted.
+ * The folder in the cache with the files laid out as in a checkout; missing or changed files are downloaded.
+ * @throws UserError: 69 out of reach, 65 content other than at that commit, 73 or 74 cannot write, 130 or 143 interrupted.
  */
 export async function officialRubrics({ env, fetch, signal, onFetch, files = FILES }: Fetching): Promise<string> {
   const folder = join(cacheFolder(env), 'official-rubrics', COMMIT);
@@ -52,10 +52,10 @@ export async function officialRubrics({ env, fetch, signal, onFetch, files = FIL
     isTold = true;
     const bytes = await bytesAt(new URL(`${baseOf(base)}/${REPOSITORY}/${COMMIT}/${file}`), { fetch, signal });
     if (sha256Of(bytes) !== sha256) {
-      throw badData(`${base.host} has another ${file} than ${REPOSITORY} at that commit; ${BY_HAND}`);
+      throw badData(`${base.host} has a different ${file} from ${REPOSITORY} at that commit; ${BY_HAND}`);
     }
     await onDisk(dirname(path), mkdir(dirname(path), { recursive: true }));
-    await replaceFile(path, [bytes], { remedy: 'correct that and run the same command again' });
+    await replaceFile(path, [bytes], { remedy: 'fix that and run the same command again' });
   }
   return folder;
 }
@@ -72,6 +72,6 @@ async function bytesAt(url: URL, { fetch, signal }: Pick<Fetching, 'fetch' | 'si
   } catch (error) {
     if (signal.aborted) throw interrupted(signal);
     const why = systemCode(error) || messageOf(error);
-    throw unavailable(`${url.host} does not give the official rubrics (${printable(why)}); ${BY_HAND}`);
+    throw unavailable(`${url.host} does not serve the official rubrics (${printable(why)}); ${BY_HAND}`);
   }
 }

@@ -1,21 +1,22 @@
-// Screens of phones and desktops: the elements of a view hierarchy or an accessibility tree with their bounds, in each notation of the benchmark.
+// Screens of phones and desktops: the elements of a view hierarchy or an accessibility tree with their bounds, in each notation of the
+// benchmark.
 
 /** What a phone or a desktop shows. */
 export interface ElementScreen {
   readonly kind: 'elements';
-  /** How far the elements reach, in pixels from the top left corner. */
+  /** The extent of the elements, in pixels from the top left corner. */
   readonly width: number;
   readonly height: number;
-  /** In the order of the observation, so that a container comes before what it holds. */
+  /** In the order of the observation, so that a container comes before its contents. */
   readonly elements: readonly ScreenElement[];
   /** Whether elements beyond `MOST_ELEMENTS` are missing. */
   readonly cut: boolean;
 }
 
 export interface ScreenElement {
-  /** In pixels; undefined for a line that is not an element, such as the app's name, and for an element that cannot be placed. */
+  /** In pixels; undefined for a line that is not an element, such as the app's name, and for an element without a valid position. */
   readonly bounds: Bounds | undefined;
-  /** By which actions name it; empty where it has no number. */
+  /** The number by which actions name it; empty if it has none. */
   readonly id: string;
   /** Such as `Button` or `menu-item`; empty for a line that is not an element. */
   readonly role: string;
@@ -34,10 +35,10 @@ export interface Bounds {
 const MOST_ELEMENTS = 2000;
 /** Longer lines are not read as elements. */
 const LONGEST_LINE = 20_000;
-/** No screen reaches further, in pixels. */
+/** No screen is larger, in pixels. */
 const FURTHEST = 10_000;
 
-/** The screen that an observation lists; undefined where no line of it is an element with bounds. */
+/** The screen that an observation lists; undefined if none of its lines is an element with bounds. */
 export function elementScreen(observation: string): ElementScreen | undefined {
   const lines = joinedRows(observation.split(/\r?\n/));
   const elements = lines.slice(0, MOST_ELEMENTS).map(elementOf);
@@ -57,7 +58,7 @@ function elementOf(line: string): ScreenElement {
   return element ?? { bounds: undefined, id: '', role: '', text: line.trim(), states: [] };
 }
 
-/** Undefined where nothing can be drawn: an area without width or height, or one that is far outside of any screen. */
+/** Undefined if nothing can be drawn: an area without width or height, or one far outside of any screen. */
 function boundsOf(edges: readonly (number | string | undefined)[]): Bounds | undefined {
   const [left = 0, top = 0, right = 0, bottom = 0] = edges.map(Number);
   const isOnScreen = Math.max(...[left, top, right, bottom].map(Math.abs)) <= FURTHEST && right > 0 && bottom > 0;
@@ -66,7 +67,7 @@ function boundsOf(edges: readonly (number | string | undefined)[]): Bounds | und
 
 const EDGES = String.raw`(?<left>-?\d{1,6}), ?(?<top>-?\d{1,6})(?:\]\[|, ?)(?<right>-?\d{1,6}), ?(?<bottom>-?\d{1,6})(?!\d)`;
 const ROLE = String.raw`(?<role>[\w.$]{1,100})(?![\w.$])`;
-/** The notations of phones, an element a line. None tries a part of a line twice, so that time is linear. */
+/** The notations of phones, one element per line. None tries a part of a line twice, so time is linear. */
 const PHONE_NOTATIONS = [
   // AndroidWorld: `[ 0] | android.widget.Switch | text="Off" res="app:id/x" | bounds=[42,149][147,275] | clickable`, or without bars;
   // DroidBot: `  - Button id="app:id/x" text="OK" flags=clickable,focusable bounds=0,258,267,384`.
@@ -76,7 +77,7 @@ const PHONE_NOTATIONS = [
   // The phone tool of `<invoke>`: `8. TextView: "app:id/x", "Downloads" - (0,258,267,384)`.
   new RegExp(String.raw`^\s*(?<id>\d{1,6})\. ${ROLE}:(?<rest>.*) - \(${EDGES}\)(?<flags>)$`),
 ];
-/** A quoted text, with its name where it has one. One that is never closed goes on to the end. */
+/** A quoted text, with its name if it has one. An unclosed one extends to the end. */
 const QUOTED = /(?:([\w-]{1,40})=)?(?:"((?:[^"\\]|\\.)*)(?:"|\\?$)|'((?:[^'\\]|\\.)*)(?:'|\\?$))/g;
 const RESOURCE = /^[\w.]+:id\//;
 
@@ -96,7 +97,7 @@ function phoneElement(line: string): ScreenElement | undefined {
   return undefined;
 }
 
-/** What an element shows: its text, else the text that has no name, else its description or hint. Names of resources are not shown. */
+/** What an element shows: its text, else unnamed text, else its description or hint. Names of resources are not shown. */
 function shownText(attributes: string, role: string): string {
   const named = new Map<string, string>();
   for (const [, name = '', double, single] of attributes.matchAll(QUOTED)) {
@@ -106,7 +107,7 @@ function shownText(attributes: string, role: string): string {
   return ['text', '', 'desc', 'alt', 'hint'].map((name) => named.get(name)).find(Boolean) ?? '';
 }
 
-/** The words that stand alone among attributes, and those that are true or false: `checked=False` is `not-checked`. */
+/** The bare words among attributes, and those with the value true or false: `checked=False` is `not-checked`. */
 function statesOf(attributes: string): string[] {
   const words = attributes
     .replace(QUOTED, ' ')
@@ -119,12 +120,12 @@ function statesOf(attributes: string): string[] {
   });
 }
 
-// A desktop's tree as OSWorld has it: rows of cells with tabs between them, place and size in the last two.
+// A desktop's tree in OSWorld's format: rows of tab-separated cells, with position and size in the last two.
 
 const ROW_START = /^[\w-]{1,60}\t/;
 const ROW_END = /\t\((-?\d{1,6}), ?(-?\d{1,6})\)\t\((\d{1,6}), ?(\d{1,6})\)$/;
 
-/** The lines that are not blank, without the table's header, and each row whose text has several lines in one piece. */
+/** The lines that are not blank, without the table's header, and with each row of several lines joined into one. */
 function joinedRows(lines: readonly string[]): string[] {
   const header = lines.find((line) => /^tag\t.*\tsize \(w&h\)$/.test(line));
   const columns = header?.split('\t').length ?? 0;
@@ -134,13 +135,13 @@ function joinedRows(lines: readonly string[]): string[] {
     if (line === header || line.trim() === '') continue;
     if (isOpen) joined.push(`${joined.pop()}\n${line}`);
     else joined.push(line);
-    // A row goes on until its place and size have come.
+    // A row continues until its position and size appear.
     isOpen = columns > 0 && !ROW_END.test(line) && (isOpen || isCutRow(line, columns));
   }
   return joined;
 }
 
-/** Whether a row has fewer cells than the header: its text goes on in the next line. */
+/** Whether a row has fewer cells than the header, so that its text continues in the next line. */
 function isCutRow(line: string, columns: number): boolean {
   return ROW_START.test(line) && line.split('\t', columns + 1).length < columns;
 }

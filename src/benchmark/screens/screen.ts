@@ -1,14 +1,15 @@
-// An observation as the screen that it describes, and what two screens do not share. Runs in browsers, too: nothing of Node is imported.
+// An observation as the screen that it describes, and the differences between two screens. Also runs in browsers, so nothing of Node is
+// imported.
 
 import { equalRuns } from '../../core/edits.js';
 import { type Bounds, type ElementScreen, elementScreen } from './elements.js';
 import { type TerminalScreen, terminalScreen } from './terminal.js';
 import { jsonTree, type TreeScreen } from './tree.js';
 
-/** A screen that can be drawn. `cut` says that a part of the observation is not on it. */
+/** A screen that can be drawn. `cut` says that a part of the observation is missing from it. */
 export type Screen = TerminalScreen | ElementScreen | TreeScreen;
 
-/** Characters of an observation that are read; JSON that is longer is not drawn. */
+/** How many characters of an observation are read; longer JSON is not drawn. */
 const LONGEST = 500_000;
 /** Sequences and characters that only a terminal can show. */
 const MOVES_CURSOR = /\x1b\[|[\b\r](?!\n)/;
@@ -21,20 +22,23 @@ const READERS: Readonly<Record<string, (observation: string) => Screen | undefin
   os: elementScreen,
 };
 
-/** The screen that an observation of a domain describes; undefined where it cannot be drawn. Time and size grow with the observation's length at most. */
+/**
+ * The screen that an observation of a domain describes; undefined if it cannot be drawn. Time and size grow at most with the
+ * observation's length.
+ */
 export function screenOf(domain: string, observation: string): Screen | undefined {
   const read = Object.hasOwn(READERS, domain) ? READERS[domain] : undefined;
   const screen = (read ?? jsonTree)(observation.slice(0, LONGEST));
   return screen && { ...screen, cut: screen.cut || observation.length > LONGEST };
 }
 
-/** How far an edge may lie elsewhere, as a share of the truth's width and height. */
+/** How far an edge may be moved, as a share of the truth's width and height. */
 const NEAR = 0.02;
 
 /**
- * What differs between two screens of one kind: the indexes of the truth's lines, elements or nodes that are `missing`, and of the prediction's
- * that are `invented`. Undefined where they are of two kinds. Numbers by which actions name elements are not
- * compared, nor are styles and blanks at the ends of lines. An element may lie a little elsewhere (`NEAR`), at any place of the list.
+ * The differences between two screens of one kind: the indexes of the truth's lines, elements or nodes that are `missing`, and of the
+ * prediction's that are `invented`. Undefined if the screens are of different kinds. Numbers by which actions name elements are not
+ * compared, nor are styles and blanks at the ends of lines. An element may be moved a little (`NEAR`), and be anywhere in the list.
  */
 export function unshared(truth: Screen, prediction: Screen) {
   if (truth.kind !== prediction.kind) return undefined;
@@ -49,7 +53,7 @@ export function unshared(truth: Screen, prediction: Screen) {
   return { missing, invented };
 }
 
-/** What is compared of each line, element or node, as one text. */
+/** The compared content of each line, element or node, as one text. */
 function partsOf(screen: Screen): string[] {
   if (screen.kind === 'terminal')
     return screen.lines.map((line) =>
@@ -69,7 +73,7 @@ function linePairs(a: readonly string[], b: readonly string[]): (readonly [numbe
   );
 }
 
-/** Each element of the truth with the first equal one of the prediction that is near it and not taken yet. */
+/** Each element of the truth with the first equal, near and still unpaired element of the prediction. */
 function elementPairs(truth: ElementScreen, prediction: ElementScreen): (readonly [number, number])[] {
   const free = new Map(partsOf(prediction).entries());
   return partsOf(truth).flatMap((part, atA) => {

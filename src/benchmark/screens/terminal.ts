@@ -1,4 +1,4 @@
-// Terminal output as the screen that it leaves behind: styled lines. Colours and cursor movement are carried out, all other sequences are dropped.
+// Terminal output as the resulting screen: styled lines. Colours and cursor movement are applied, all other sequences are dropped.
 
 /** What a terminal shows. Trailing empty lines are left out. */
 export interface TerminalScreen {
@@ -11,7 +11,7 @@ export interface TerminalScreen {
 /** Text in one style. */
 interface StyledRun {
   readonly text: string;
-  /** Words with spaces between them, such as `bold red on-blue`; empty for plain text. */
+  /** Words separated by spaces, such as `bold red on-blue`; empty for plain text. */
   readonly style: string;
 }
 
@@ -20,16 +20,16 @@ const MOST_COLUMNS = 1000;
 const TAB_COLUMNS = 8;
 
 /**
- * A control sequence (CSI) with its parameters and its last character, or one that does not end; a control string with its payload;
- * another escape sequence; one control character; text (ECMA-48, sections 5.3 to 5.6). Each matches from its first character on, so
- * that time is linear.
+ * A control sequence (CSI) with its parameters and its last character, or an unfinished one; a control string with its payload; another
+ * escape sequence; one control character; text (ECMA-48, sections 5.3 to 5.6). Each matches from its first character, so time is
+ * linear.
  */
 const TOKEN =
   /(?:\x1b\[|\x9b)(?:(?<parameters>[0-?]*)[ -/]*(?<final>[@-~])?)|(?:\x1b[PX\]^_]|[\x90\x98\x9d-\x9f])[^\x07\x18\x1a\x1b\x9c]*(?:\x1b\\|[\x07\x18\x1a\x9c])?|\x1b[ -/]*[0-~]?|[\x00-\x1f\x7f-\x9f]|(?<text>[^\x00-\x1f\x7f-\x9f]+)/g;
 
 /**
- * The screen that output leaves. Lines are as long as they were written: nothing wraps, since the pane's width is not known, and each
- * code point takes one column. A line feed goes to the start of the next line.
+ * The screen that output leaves. Lines are as long as written: nothing wraps, since the pane's width is unknown, and each code point
+ * takes one column. A line feed moves to the start of the next line.
  */
 export function terminalScreen(output: string): TerminalScreen {
   const grid = new Grid();
@@ -61,7 +61,7 @@ class Grid {
   readonly #lines: Cell[][] = [];
   #isCut = false;
 
-  /** To no place above the first line or left of the first column. */
+  /** Clamped to the first line and column. */
   moveTo(row: number, column: number): void {
     this.row = Math.max(0, row);
     this.column = Math.max(0, column);
@@ -80,12 +80,12 @@ class Grid {
     }
   }
 
-  /** Takes the cursor's line away from a column on. */
+  /** Removes the cursor's line from a column on. */
   shorten(length: number): void {
     this.#lines[this.row]?.splice(length);
   }
 
-  /** Empties whole lines from one on. */
+  /** Empties all lines from one on. */
   erase(from: number): void {
     for (const line of this.#lines.slice(from)) line.length = 0;
   }
@@ -112,7 +112,7 @@ const CONTROLS: Readonly<Record<string, (grid: Grid) => void>> = {
   '\t': (grid) => grid.moveTo(grid.row, grid.column + TAB_COLUMNS - (grid.column % TAB_COLUMNS)),
 };
 
-/** A sequence moves by its first number, which is 1 where it is missing; places count from 1. What is erased to a start stays. */
+/** A sequence moves by its first number, 1 if missing; positions count from 1. Erasing towards the start is ignored. */
 const SEQUENCES: Readonly<Record<string, (grid: Grid, numbers: readonly number[]) => void>> = {
   A: (grid, [count]) => grid.moveTo(grid.row - (count || 1), grid.column),
   B: (grid, [count]) => grid.moveTo(grid.row + (count || 1), grid.column),
@@ -130,11 +130,11 @@ const SEQUENCES: Readonly<Record<string, (grid: Grid, numbers: readonly number[]
   },
 };
 
-/** How text is written from here on (SGR): by the part of a style, the word for it, empty for none. */
+/** The current text style (SGR): the word for each part of a style, empty for none. */
 type Style = Readonly<Record<string, string>>;
 
 const COLOURS = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white'];
-/** What a code changes; bright colours are shown as the others. */
+/** What a code changes; bright colours are shown like the normal ones. */
 const CODES: Readonly<Record<number, Style>> = {
   1: { weight: 'bold' },
   2: { weight: 'dim' },
@@ -154,7 +154,7 @@ const CODES: Readonly<Record<number, Style>> = {
     ]),
   ),
 };
-/** Behind these codes stands a colour beyond the sixteen, in one number or in three, which is not shown. */
+/** These codes are followed by a colour beyond the sixteen, in one number or in three, which is not shown. */
 const FURTHER_COLOURS = [38, 48];
 
 function restyled(before: Style, codes: readonly number[]): Style {

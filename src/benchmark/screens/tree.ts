@@ -11,19 +11,19 @@ export interface TreeScreen {
 }
 
 export interface TreeNode {
-  /** From 0 to `DEEPEST`. What follows a node and is deeper is within it. */
+  /** From 0 to `DEEPEST`. Deeper nodes that follow a node are within it. */
   readonly depth: number;
   /** Its key; empty in a list. */
   readonly role: string;
   readonly text: string;
-  /** What it holds where it has no text, such as `{…}`. */
+  /** What it contains if it has no text, such as `{…}`. */
   readonly states: string;
 }
 
 const MOST_NODES = 3000;
 const DEEPEST = 64;
 
-/** JSON as a tree; undefined where a text is not an object or a list, or nests too deep. JSON within a string is part of the tree. */
+/** JSON as a tree; undefined if a text is not an object or a list, or nests too deep. JSON within a string is part of the tree. */
 export function jsonTree(text: string): TreeScreen | undefined {
   if (!isDrawn(text)) return undefined;
   const nodes: TreeNode[] = [];
@@ -37,7 +37,7 @@ function isDrawn(text: string): boolean {
 
 const JSON_TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{}:,]|[^\s[\]{}:,"]+/g;
 
-/** Adds what an object or a list holds, from its text: numbers keep all their digits, and no entry hides another of the same key. */
+/** Adds the entries of an object or a list, from its text: numbers keep all their digits, and duplicate keys are all kept. */
 function addEntries(nodes: TreeNode[], text: string, topDepth: number): void {
   let depth = topDepth - 1;
   let role = '';

@@ -88,7 +88,7 @@ describe('the recorded actions', () => {
 });
 
 describe('a reply', () => {
-  const NO_CALL = 'the action is no JSON object with the "name" of a tool and "arguments"';
+  const NO_CALL = 'the action is not a JSON object with the "name" of a tool and "arguments"';
   const LS = '[{"keystrokes": "ls\\n", "duration": 0.4}]';
 
   it.each([
@@ -109,19 +109,19 @@ describe('a reply', () => {
   it.each([
     ['mcp', '', 'the reply is empty'],
     ['mcp', '<think>I cannot</think>', 'the reply is empty'],
-    ['mcp', 'I call read_graph.', 'no fence, and the action is no JSON'],
+    ['mcp', 'I call read_graph.', 'no fence, and the action is not JSON'],
     ['mcp', fenced(''), 'the reply is empty'],
-    ['mcp', fenced('{"name":"a","arguments":{}'), 'the action is no JSON'],
+    ['mcp', fenced('{"name":"a","arguments":{}'), 'the action is not JSON'],
     ['mcp', fenced('["read_graph"]'), NO_CALL],
     ['mcp', fenced('{"tool":"read_graph"}'), NO_CALL],
     ['swe', fenced('{"name":"bash","arguments":"ls"}'), NO_CALL],
-    ['terminal', fenced('[]'), 'the action is no JSON array of objects with "keystrokes"'],
-    ['terminal', fenced('ls -la'), 'the action is no JSON'],
-    ['terminal', fenced('[{"keys":"ls"}]'), 'the action is no JSON array of objects with "keystrokes"'],
-    ['android', fenced('{"index":3}'), 'the action is in no notation of a phone'],
+    ['terminal', fenced('[]'), 'the action is not a JSON array of objects with "keystrokes"'],
+    ['terminal', fenced('ls -la'), 'the action is not JSON'],
+    ['terminal', fenced('[{"keys":"ls"}]'), 'the action is not a JSON array of objects with "keystrokes"'],
+    ['android', fenced('{"index":3}'), 'the action is in no phone notation'],
     ['android', 'I would touch the button.', 'no fence with an action in the reply'],
-    ['web', fenced('click the button'), 'the action is no call'],
-    ['web', fenced("click(bid_of('Apply'))"), 'the action is no call'],
+    ['web', fenced('click the button'), 'the action is not a call'],
+    ['web', fenced("click(bid_of('Apply'))"), 'the action is not a call'],
     ['os', 'Open the menu.', 'no fence with an action in the reply'],
     ['robot', 'turn left', 'no fence with an action in the reply'],
   ])('of %s without an action says what is wrong: %s', (domain, reply, flaw) => {

@@ -28,11 +28,11 @@ describe('the models of a repository', () => {
       'one that is not there',
       'hf:user/repo:Q5_K_M',
       EXIT.inputMissing,
-      /holds no GGUF model Q5_K_M; name a file as hf:user\/repo\/FILE: m-UD-Q4_K_M\.gguf /,
+      /has no GGUF model Q5_K_M; name a file as hf:user\/repo\/FILE: m-UD-Q4_K_M\.gguf /,
     ],
-    ['half a split model', 'hf:user/repo:BF16', EXIT.inputMissing, /holds no GGUF model BF16/],
-    ['a projector for pictures', 'hf:user/repo:F16', EXIT.inputMissing, /holds no GGUF model F16/],
-    ['a file that is not there', 'hf:user/repo/n.gguf', EXIT.inputMissing, /holds no GGUF model n\.gguf/],
+    ['half a split model', 'hf:user/repo:BF16', EXIT.inputMissing, /has no GGUF model BF16/],
+    ['a projector for pictures', 'hf:user/repo:F16', EXIT.inputMissing, /has no GGUF model F16/],
+    ['a file that is not there', 'hf:user/repo/n.gguf', EXIT.inputMissing, /has no GGUF model n\.gguf/],
   ])('%s is refused with the choices', async (_, name, exitCode, message) => {
     const hub = await openHub({ files: several });
     const error = await failure(resolveModel(name, hub.options()));

@@ -68,7 +68,7 @@ describe('the official rubrics', () => {
   });
 
   test.each<[string, () => Response, number, RegExp]>([
-    ['another content', () => new Response('X = 3'), EXIT.badData, /has another prompts\/web\/a\.txt than/],
+    ['another content', () => new Response('X = 3'), EXIT.badData, /has a different prompts\/web\/a\.txt from/],
     ['a refusal', () => new Response('', { status: 404 }), EXIT.unavailable, /\(status 404\)/],
   ])(
     'are refused with the next step where a mirror gives %s, and nothing of it is kept',
@@ -90,7 +90,7 @@ describe('the official rubrics', () => {
     };
     await expect(fetched(refused)).rejects.toMatchObject({
       exitCode: EXIT.unavailable,
-      message: expect.stringContaining('mirror.example:81 does not give the official rubrics (ENOTFOUND)'),
+      message: expect.stringContaining('mirror.example:81 does not serve the official rubrics (ENOTFOUND)'),
     });
   });
 
