@@ -1,4 +1,4 @@
-// Backends: what they are opened with, and the one over HTTP, which asks OpenAI-compatible endpoints or a server of this run alone.
+// Backends: the options to open them with, and the one over HTTP, which calls OpenAI-compatible endpoints or this run's own server.
 
 import { closing } from '../core/errors.js';
 import { isInteger, type JsonObject } from '../core/json.js';
@@ -12,28 +12,28 @@ import type { ScheduleOptions } from './schedule/lane.js';
 import { Pace, type PaceOptions } from './schedule/pace.js';
 import { openPool } from './schedule/pool.js';
 
-/** The options of every backend. Where one is absent, the backend decides. */
+/** The options of every backend. If one is absent, the backend decides. */
 export interface BackendOptions
   extends Omit<ScheduleOptions, 'pace'>,
     Pick<PaceOptions, 'rpm' | 'tpm' | 'reserve'>,
     Pick<EndpointOptions, 'sampling' | 'responseFormat' | 'stream' | 'clocks' | 'raw'> {
-  /** After a context overflow, the request is sent once more with the tokens that are left. */
+  /** After a context overflow, the request is sent once more with the remaining tokens as its budget. */
   readonly fitMaxTokens: boolean;
-  /** A parameter that is rejected is left out from then on. */
+  /** A rejected parameter is left out from then on. */
   readonly allowParamDrop: boolean;
-  /** Parameters left out from the start, as an earlier session of the run found them rejected. */
+  /** Parameters left out from the start because an earlier session of the run found them rejected. */
   readonly dropped: readonly string[];
-  /** What is known of the parameters, where a backend shares it with another; else each learns by itself. */
+  /** What is known about the parameters, if a backend shares it with another; else each learns by itself. */
   readonly dialect?: Dialect;
 }
 
-/** A backend, and what it learnt about the servers that it asks. */
+/** A backend, and what it learned about the servers that it calls. */
 export interface OpenBackend extends Backend {
-  /** What `awb serve` says of its models; none for any other server. */
+  /** How `awb serve` describes its models; empty for any other server. */
   readonly models: readonly JsonObject[];
   /**
-   * The context lengths of the servers that tell them.
-   * @throws UserError (2) where no prompt can fit beside the output budget
+   * The context lengths of the servers that report them.
+   * @throws UserError (2) if no prompt can fit together with the output budget
    */
   contexts(): Promise<readonly ServedContext[]>;
   /** The parameters that are left out, sorted: part of a run's identity. */
@@ -42,17 +42,14 @@ export interface OpenBackend extends Backend {
 
 export interface NamedEndpoints {
   readonly baseUrls: readonly string[];
-  /** The proxy in front of each base URL. */
+  /** The proxy for each base URL. */
   readonly proxies: readonly (HttpProxy | undefined)[];
   readonly model: string;
-  /** Empty where none is needed. */
+  /** Empty if none is needed. */
   readonly apiKey: string;
-  /** Whose flags a remedy names. */
+  /** The prefix of the flags that a remedy names. */
   readonly prefix: 'model' | 'judge' | 'agent';
-  /**
-   * For a server that runs for this run alone: how many requests it serves at once, and a signal that is aborted when it is
-   * lost.
-   */
+  /** For a server that runs only for this run: how many requests it serves at once, and a signal that is aborted when it is lost. */
   readonly own?: { readonly slots: number; readonly lost: AbortSignal };
 }
 
@@ -70,10 +67,11 @@ export async function openEndpoints(named: NamedEndpoints, options: BackendOptio
   const contexts = Promise.all(endpoints.map((endpoint) => endpoint.readContext())).then((all) =>
     all.filter((told) => told !== undefined),
   );
-  // Whoever asks reports it.
+  // Reported to whoever awaits it.
   contexts.catch(() => {});
   const described = await Promise.all(endpoints.map((endpoint) => endpoint.facts()));
-  // Calls beyond the slots of `awb serve` would wait there, and push out each other's kept states. Other servers do not tell their slots.
+  // Calls beyond the slots of `awb serve` would wait there, and evict each other's cached states. Other servers do not report their
+  // slots.
   const slots = described.map((facts) => Number(facts?.slots));
   const isTold = slots.every((count) => isInteger(count) && count > 0);
   const pool = openPool(endpoints, {
@@ -97,11 +95,11 @@ export async function openEndpoints(named: NamedEndpoints, options: BackendOptio
   };
 }
 
-/** What a server says of the model at /models; undefined is what it does not. */
+/** What a server says about the model at /models; undefined for what it does not say. */
 export type ServerFacts = Awaited<ReturnType<typeof serverFacts>>[number];
 
 /**
- * Asks each server for its models, and for nothing else. One that cannot be reached, or has no such list, says nothing.
+ * Asks each server for its models, and for nothing else. A server that cannot be reached, or has no such list, says nothing.
  * @throws UserError (2) for a base URL or a key that cannot be used
  */
 export function serverFacts(named: NamedEndpoints) {
@@ -111,7 +109,7 @@ export function serverFacts(named: NamedEndpoints) {
       closing(new Wire(baseUrl, apiKey, proxies[index]), async (wire) => {
         const { names, context } = await openModels(wire, model)();
         const name = names.find((one) => one === model) ?? (names.length === 1 ? names[0] : undefined);
-        /** Some servers refuse a prompt that fits without its whole output budget. */
+        /** Some servers refuse a prompt that fits unless its full output budget fits, too. */
         const { tokens: contextTokens, refusesBudgets } = context ?? {};
         return { host: wire.address.host, model: name, contextTokens, refusesBudgets };
       }),

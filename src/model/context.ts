@@ -1,4 +1,4 @@
-// What a model's context leaves: to a prompt, to a reply, and to the next request of a dialogue; and what is done where it is too little.
+// What a model's context leaves for a prompt, for a reply, and for the next request of a dialogue; and what to do if it is too little.
 
 import { inDomains } from '../core/domains.js';
 import { throwIfStopped, UserError } from '../core/errors.js';
@@ -7,26 +7,26 @@ import { CHARS_A_TOKEN, type Domain } from '../core/types.js';
 import type { Attempt } from './attempt.js';
 
 /**
- * What a server tells of its model's context before it is asked. One that `refusesBudgets` refuses a prompt that fits without its whole
- * output budget; others end the reply where the context does.
+ * What a server says about its model's context before it is called. A server that `refusesBudgets` refuses a prompt that fits unless
+ * its full output budget fits, too; others end the reply at the context's end.
  */
 export type ServedContext = Readonly<{ host: string; tokens: number; refusesBudgets: boolean }>;
 
 const LONGER =
   'serve a longer context (vLLM --max-model-len, SGLang --context-length, llama.cpp -c, awb serve --context)';
-/** With fewer tokens a reply is cut off: such a call is not worth making. */
+/** With fewer tokens a reply is cut off, so the call is not worth making. */
 const LEAST_REPLY = 256;
-/** Tokens left free, since servers differ by a few tokens in what they count. */
+/** Tokens left free, since servers' counts differ by a few tokens. */
 const FIT_MARGIN = 16;
 
 /** What the run has learned about its servers' contexts, shared by all endpoints. */
 export type ContextWatch = ReturnType<typeof openContextWatch>;
 
-/** Who is asked, and with what output budget. */
+/** The endpoint, and its output budget. */
 type Budgeted = Readonly<{ host: string; budget: number | undefined }>;
 type AskWith = (maxTokens: number) => Promise<Attempt>;
 
-/** Opens a watch. `maxTokens` is the output budget, `fits` whether it is lowered to what the context leaves. */
+/** Opens a watch. `maxTokens` is the output budget; `fits` says whether it may be lowered to what the context leaves. */
 export function openContextWatch(options: {
   readonly maxTokens: number | undefined;
   readonly fits: boolean;
@@ -37,16 +37,16 @@ export function openContextWatch(options: {
   let saidOverBudget = false;
   return {
     /**
-     * What a call comes to whose first request came to `first`. Where prompt and output budget together overflow the context, it is
-     * asked again with the tokens that the context leaves, or is the failure with its reason: the user is told of the first. `ask` asks with
-     * a given budget.
+     * The result of a call whose first request gave `first`. If prompt and output budget together overflow the context, the call is
+     * repeated with the tokens that the context leaves, or is a failure with its reason; the first of these is reported to the user.
+     * `ask` repeats the call with a given budget.
      */
     async fitted(first: Attempt, { host, budget }: Budgeted, ask: AskWith): Promise<Attempt> {
       const overflow = first.status === 'failed' ? first.overflow : undefined;
       if (first.status !== 'failed' || overflow === undefined) return first;
       let { contextTokens, promptTokens } = overflow;
       if (contextTokens !== undefined && promptTokens === undefined && budget !== undefined) {
-        // The server did not count the prompt: a request for a reply of one token makes it do so.
+        // The server did not count the prompt: a request for a one-token reply makes it do so.
         const counting = await ask(1);
         if (counting.status === 'ok') promptTokens = counting.usage.promptTokens;
         else if (counting.status === 'failed' && counting.overflow !== undefined) {
@@ -55,12 +55,12 @@ export function openContextWatch(options: {
       }
       const left = (contextTokens ?? 0) - (promptTokens ?? Number.POSITIVE_INFINITY) - FIT_MARGIN;
       if (budget === undefined || left >= budget || left < LEAST_REPLY) {
-        // A prompt does not fit even alone, or it is not known whether it would.
+        // The prompt does not fit even alone, or it is unknown whether it would.
         const what =
           contextTokens === undefined || promptTokens === undefined
             ? 'the context overflows'
             : `a prompt of ${tokensText(promptTokens)} leaves no room for a reply in the context of ${tokensText(contextTokens)}`;
-        if (!saidTooLong) onNotice(`${host}: ${what}: such rows are missing, no failures of the model; ${LONGER}`);
+        if (!saidTooLong) onNotice(`${host}: ${what}: such rows are missing, not failures of the model; ${LONGER}`);
         saidTooLong = true;
         return first;
       }
@@ -68,16 +68,16 @@ export function openContextWatch(options: {
         const second = await ask(left);
         return second.status === 'ok' ? { ...second, fittedMaxTokens: left } : second;
       }
-      const what = `${host}: prompts fit into the context of ${tokensText(contextTokens ?? 0)}, but not with --max-tokens ${maxTokens} beside them`;
-      const remedy = `add --fit-max-tokens, which gives such a row the budget that is left and flags it, lower --max-tokens from the start, or serve a longer context`;
+      const what = `${host}: prompts fit into the context of ${tokensText(contextTokens ?? 0)}, but not with --max-tokens ${maxTokens}`;
+      const remedy = `add --fit-max-tokens (gives such a row the budget that is left, and flags it), lower --max-tokens from the start, or serve a longer context`;
       if (!saidOverBudget) onNotice(`${what}: such rows are missing; ${remedy}`);
       saidOverBudget = true;
       const reason = `the prompt fits into the context, but not with --max-tokens ${budget}: ${first.reason}`;
       return { ...first, reason };
     },
     /**
-     * What a server says about its model at /models, before anything is asked.
-     * @throws UserError (2) where no prompt can fit beside the output budget
+     * Checks what a server says about its model at /models, before anything is asked.
+     * @throws UserError (2) if no prompt can fit together with the output budget
      */
     described(host: string, contextTokens: number, endsReplies: boolean): void {
       if (maxTokens < contextTokens || fits) return;
@@ -89,11 +89,11 @@ export function openContextWatch(options: {
   };
 }
 
-/** A context, and the tokens of the longest prompt that is taken there. */
+/** A context, and the tokens of the longest prompt that it accepts. */
 type PromptRoom = Readonly<{ context: ServedContext; tokens: number }>;
 type OutputBudget = Readonly<{ maxTokens?: number | undefined; fitMaxTokens: boolean }>;
 
-/** The room of the server with the least of it; undefined where none tells its context. */
+/** The room of the server with the least room; undefined if none reports its context. */
 export function leastRoom(contexts: readonly ServedContext[], { maxTokens = 1, fitMaxTokens }: OutputBudget) {
   const budget = fitMaxTokens ? LEAST_REPLY : maxTokens;
   return contexts
@@ -101,25 +101,25 @@ export function leastRoom(contexts: readonly ServedContext[], { maxTokens = 1, f
     .sort((a, b) => a.tokens - b.tokens)[0];
 }
 
-/** A row by the size of its prompt; `place` is file and line, or key. */
+/** A row with the size of its prompt; `place` is file and line, or key. */
 export type SizedRow = Readonly<{ place: string; domain: Domain; tokens: number }>;
 
 /** A row that can be sized. */
 export interface SizableRow extends Omit<SizedRow, 'tokens'> {
-  /** No fewer than the characters of what is sent of the row, though not of what stands around it. */
+  /** At least the characters sent for the row itself, without the text around it. */
   readonly bytes: number;
   /** Reads the row. @returns characters of its prompt */
   characters(): Promise<number>;
 }
 
-/** What stands around a row in a prompt at most: a system prompt, a rubric. */
+/** The longest text around a row in a prompt: a system prompt, a rubric. */
 const MOST_AROUND = 32_768;
-/** So many rows are read, the longest of them; the size of the others is told by their bytes. */
+/** How many rows are read, the longest first; the sizes of the others are estimated from their bytes. */
 const MOST_READ = 60;
 
 /**
- * The rows whose prompts are longer than the room, the longest first. A row's line bounds its characters, so that few are read.
- * @throws UserError (130, 143) once the user has interrupted
+ * The rows whose prompts are longer than the room, the longest first. A row's line bounds its characters, so only few are read.
+ * @throws UserError (130, 143) if the user interrupts
  */
 export async function overlongRows(
   rows: Iterable<SizableRow>,
@@ -147,10 +147,10 @@ export async function overlongRows(
 /** How many rows are named. */
 const MOST_NAMED = 10;
 
-/** One line that says how many, where, and what to do; and the longest of the rows, a line each. */
+/** One line with the count, the place, and the next step; and the longest of the rows, one per line. */
 type FitNotice = Readonly<{ summary: string; lines: readonly string[] }>;
 
-/** What the user is told of rows that are too long; undefined where there are none. `rows` are the longest first. */
+/** The message about rows that are too long; undefined if there are none. `rows` are sorted, the longest first. */
 export function fitNotice(
   rows: readonly SizedRow[],
   { context, tokens: room }: PromptRoom,
@@ -159,20 +159,23 @@ export function fitNotice(
   const [longest] = rows;
   if (longest === undefined) return undefined;
   const isBudget = context.refusesBudgets && !fitMaxTokens && maxTokens !== undefined;
-  const beside = isBudget ? ` beside --max-tokens ${maxTokens}` : '';
+  const beside = isBudget ? ` with --max-tokens ${maxTokens}` : '';
   const domains = inDomains(rows);
   const counts = domains.map(([domain, found]) => `${domain} ${found.length}`).join(', ');
   const isFitting = isBudget && rows.some(({ tokens }) => tokens + LEAST_REPLY < context.tokens);
   const remedy = `${isFitting ? 'add --fit-max-tokens, or lower --max-tokens, or ' : ''}serve a longer context`;
-  const shortEnough = `prompts of up to ${tokensText(Math.max(0, room))} do`;
+  const shortEnough = `prompts of up to ${tokensText(Math.max(0, room))} fit`;
   const lines = rows.map(({ place, domain, tokens }) => `  ${place} (${domain}): about ${tokensText(tokens)}`);
   return {
-    summary: `${counted(rows.length, 'row')} (${counts}) will hardly fit into the context of ${tokensText(context.tokens)} at ${context.host}${beside}: ${shortEnough}, and the longest has about ${grouped(longest.tokens)}; ${remedy}`,
+    summary: `${counted(rows.length, 'row')} (${counts}) will probably not fit into the context of ${tokensText(context.tokens)} at ${context.host}${beside}: ${shortEnough}, and the longest has about ${grouped(longest.tokens)}; ${remedy}`,
     lines: lines.slice(0, MOST_NAMED),
   };
 }
 
-/** What may be wrong with a count that goes on from one of the server, and with an estimate, as shares; and what servers add. */
+/**
+ * Possible relative errors of an estimate: of one that extends a count by the server, and of one without; and the tokens that servers
+ * add.
+ */
 const WRONG = { counted: 0.05, estimated: 0.3 };
 const ADDED = 64;
 /** From this share on, the end is near. */
@@ -181,19 +184,19 @@ const NEAR = 0.8;
 /** A request whose prompt the server has counted. */
 export type Measured = Readonly<{ chars: number; promptTokens: number }>;
 
-/** A context and what of it the next request takes, in tokens. */
+/** A context, and how much of it the next request takes, in tokens. */
 export interface Room {
   readonly contextTokens: number;
   readonly promptTokens: number;
-  /** What is left for a reply for certain, as far as that can be said. */
+  /** What is certainly left for a reply, as far as that can be known. */
   readonly replyTokens: number;
   /** `near`: the context is nearly full; `full`: no reply fits any more. */
   readonly state: 'open' | 'near' | 'full';
 }
 
 /**
- * What a prompt of so many characters takes of the context. `before` is a request that it goes on from, and its count exact;
- * `charsAToken` is what other requests have measured.
+ * How much of the context a prompt of `chars` characters takes. `before` is an exactly counted request that it continues; `charsAToken`
+ * is the ratio measured in other requests.
  */
 export function roomFor(contextTokens: number, chars: number, before?: Measured, charsAToken = CHARS_A_TOKEN): Room {
   const ratio = before === undefined || before.promptTokens === 0 ? charsAToken : before.chars / before.promptTokens;

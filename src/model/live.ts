@@ -1,4 +1,5 @@
-// Single questions, as many side by side as the endpoints take, each with its reply as it comes: for whoever acts in a world and waits.
+// Single questions, as many in parallel as the endpoints accept, each with its reply as it arrives: for anyone who acts in a world and
+// waits.
 
 import { closingOnFailure, messageOf, UserError, unavailable } from '../core/errors.js';
 import {
@@ -26,17 +27,17 @@ export interface LiveHooks {
   readonly onAgain?: Asking['again'];
 }
 
-/** A failure; `stop` where no other question would fare better: its message has the remedy. */
+/** A failure; `stop` is set if no other question would fare better, and its message has the remedy. */
 export type LiveFailure = ModelFailure & { readonly stop?: UserError };
 
-/** What a question came to; `interrupted` where its user has ended it. */
+/** The result of a question; `interrupted` if its user ended it. */
 type LiveOutcome = ModelReply | LiveFailure | { readonly status: 'interrupted'; readonly log: CallLog };
 
 export type LiveModel = Awaited<ReturnType<typeof openLive>>;
 
 /**
- * Opens a pool over what the user named, for single questions. `context` is the length of its context, where the user says it.
- * @throws UserError (2) for a base URL or a key that cannot be used, and where no prompt can fit beside the output budget
+ * Opens a pool over the named endpoints, for single questions. `context` is the context length, if the user gives it.
+ * @throws UserError (2) for a base URL or a key that cannot be used, or if no prompt can fit together with the output budget
  */
 export async function openLive(named: NamedEndpoints, options: Omit<BackendOptions, 'keepGoing'>, context?: number) {
   const backend = await openEndpoints(named, { ...options, keepGoing: true });
@@ -46,7 +47,7 @@ export async function openLive(named: NamedEndpoints, options: Omit<BackendOptio
   const { own } = named;
   const askOne = async (request: ModelRequest, hooks: LiveHooks): Promise<LiveOutcome> => {
     const { signal, group = '', onText, onAgain } = hooks;
-    /** Characters of the reply that have come. */
+    /** Characters of the reply that have arrived. */
     let heard = 0;
     const asking: Asking = {
       make: async () => request,
@@ -68,7 +69,7 @@ export async function openLive(named: NamedEndpoints, options: Omit<BackendOptio
         (error: unknown) => resolve({ status: 'interrupted', failure: failureOf(error) }),
       );
     });
-    // Whatever else was begun for it, such as a probe, is not needed any more.
+    // Anything else begun for it, such as a probe, is no longer needed.
     done.abort();
     if (outcome.status !== 'interrupted') return outcome;
     const { log = { attempts: 0, usage: {}, ms: 0, host: '' } } = outcome;
@@ -77,18 +78,21 @@ export async function openLive(named: NamedEndpoints, options: Omit<BackendOptio
       const { stop, ...what } = failure;
       return { status: 'failed', ...what, log, ...(stop instanceof UserError && { stop }) };
     }
-    // What had come of the reply was generated.
+    // The part of the reply that had arrived was generated.
     const uncounted = log.uncounted && { ...log.uncounted, received: log.uncounted.received + heard };
     return { status: 'interrupted', log: { ...log, ...(uncounted && { uncounted }) } };
   };
   return {
-    /** What a question would take of the least context; undefined where none is known. `before` is one that it goes on from. */
+    /**
+     * How much a question would take of the smallest context; undefined if no context is known. `before` is a question that it
+     * continues.
+     */
     roomFor(question: Question, before?: Measured): Room | undefined {
       if (contextTokens === Number.POSITIVE_INFINITY) return undefined;
       const charsAToken = all.promptTokens === 0 ? undefined : all.chars / all.promptTokens;
       return roomFor(contextTokens, charactersOf(question), before, charsAToken);
     },
-    /** Never rejects. Further questions than the endpoints take wait in order. */
+    /** Never rejects. Questions beyond what the endpoints accept wait in order. */
     async ask(request: ModelRequest, hooks: LiveHooks): Promise<LiveOutcome> {
       const outcome = await askOne(request, hooks);
       const { chars = 0, promptTokens = 0 } = measuredBy(request, outcome) ?? {};
@@ -100,16 +104,16 @@ export async function openLive(named: NamedEndpoints, options: Omit<BackendOptio
   };
 }
 
-/** What a question's prompt was counted as; undefined where it was not counted alone. */
+/** The measured prompt of a question; undefined if it was not counted on its own. */
 export function measuredBy(question: Question, outcome: LiveOutcome): Measured | undefined {
   const { attempts, usage } = outcome.log;
-  // A try under a fitted budget may be of several requests.
+  // A try under a fitted budget may consist of several requests.
   const isOneCall = attempts === 1 && !(outcome.status === 'ok' && outcome.fittedMaxTokens !== undefined);
   const { promptTokens = 0 } = usage;
   return isOneCall && promptTokens > 0 ? { chars: charactersOf(question), promptTokens } : undefined;
 }
 
-/** What ends the asking as a whole. */
+/** The reason for ending all calls. */
 function failureOf(error: unknown) {
   const stop = error instanceof UserError ? error : unavailable(messageOf(error));
   return { class: 'transient', reason: stop.message, stop } as const;

@@ -1,4 +1,4 @@
-// `--local MODEL`: awb serve in a process of its own for as long as a run takes, reached over loopback like any other endpoint.
+// `--local MODEL`: awb serve in its own process for the duration of a run, reached over loopback like any other endpoint.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -11,7 +11,7 @@ import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import type { ModelFacts } from '../serve/load.js';
 
-/** What is printed once requests are taken: with --json this document, and nothing else. */
+/** What is printed once requests are accepted: with --json only this document. */
 export interface ServeDocument {
   readonly schema: 'awb.serve/1';
   /** Base URL for clients, ending in /v1. */
@@ -21,18 +21,18 @@ export interface ServeDocument {
 
 const PROGRAM = fileURLToPath(new URL('../bin.js', import.meta.url));
 const KILL_AFTER_MS = 10_000;
-/** While it downloads, checks and loads it says every few seconds how far it is. */
+/** While it downloads, checks and loads, it reports its progress every few seconds. */
 const MOST_SILENCE_MS = 10 * 60_000;
-/** Of what it says, so much is kept for a message. */
+/** How many characters of its output are kept for a message. */
 const KEPT_WORDS = 4_000;
 
-/** Starts a server process with these arguments and environment, its three streams piped. */
+/** Starts a server process with these arguments and environment, and with its three streams piped. */
 type StartServer = (args: readonly string[], env: Readonly<Record<string, string | undefined>>) => ChildProcess;
 
 /**
- * Starts the server on a free port of loopback and waits until it takes requests; what it says goes to stderr. It ends by itself when
- * this process ends, since its standard input closes then.
- * @throws UserError with the server's own message and exit code where it cannot serve, and where it falls silent while it loads (69).
+ * Starts the server on a free loopback port and waits until it accepts requests; its output goes to stderr. It ends by itself when this
+ * process ends, since its standard input closes then.
+ * @throws UserError with the server's own message and exit code if it cannot serve, or if it falls silent while it loads (69).
  */
 export async function startLocal(
   model: string,
@@ -41,11 +41,11 @@ export async function startLocal(
     readonly quiet: boolean;
     readonly config?: string | undefined;
     readonly concurrency: number | 'adaptive';
-    /** Another name under which it is asked. */
+    /** Another name under which it accepts requests. */
     readonly alias?: string;
   },
   start: StartServer = (args, env) =>
-    // Ctrl-C reaches the run alone, which lets the calls in flight end before it stops the server.
+    // Ctrl-C reaches only the run, which lets the calls in flight end before it stops the server.
     spawn(process.execPath, [PROGRAM, ...args], { cwd: io.cwd, env, stdio: 'pipe', detached: true }),
 ) {
   const { quiet, config, concurrency, alias } = settings;
@@ -57,7 +57,7 @@ export async function startLocal(
     ...(config === undefined ? [] : ['--config', config]),
   ];
   const apiKey = randomBytes(24).toString('base64url');
-  // The server needs no key of any endpoint; its own is not that of the settings file, which is for other clients.
+  // The server needs no key of any endpoint; its own key is not the one in the settings file, which is for other clients.
   const env = Object.fromEntries(Object.entries(io.env).filter(([name]) => !/API_KEY$/.test(name)));
   const child = start(args, { ...env, AWB_API_KEY: apiKey });
   let said = '';
@@ -72,23 +72,23 @@ export async function startLocal(
   const onEnd = (code: number | null, signal: NodeJS.Signals | null) => {
     // SIGKILL is what systems send when they are out of memory.
     const how = `the local server ended with ${signal ?? `exit code ${code}`} and last said: ${lastWords()}`;
-    const saved = 'all finished rows are saved, and the same command goes on with the others';
-    lost.abort(unavailable(`${how}; out of memory, a smaller AWB_CONTEXT or file helps; ${saved}`));
+    const saved = 'all finished rows are saved, and the same command continues with the others';
+    lost.abort(unavailable(`${how}; if it ran out of memory, use a smaller AWB_CONTEXT or file; ${saved}`));
   };
   child.once('close', onEnd);
   const identity: Identity = { sha256, kv_cache: kvCache };
   return {
     /** Base URL, ending in /v1. */
     url: document.url,
-    /** The name it is served under. */
+    /** The name under which it is served. */
     name,
-    /** The key that it asks for, made for this run alone. */
+    /** The key that it requires, made only for this run. */
     apiKey,
-    /** Requests that it serves at the same time; more would only wait, and take each other's kept states. */
+    /** Requests that it serves at the same time; more would only wait, and evict each other's cached states. */
     slots,
-    /** What a run's identity holds of it: the file and what moves its answers, not the port, the slots or the hardware. */
+    /** Its part of a run's identity: the file and what affects its answers, not the port, the slots or the hardware. */
     identity,
-    /** Aborted where it ends before it is closed; the reason is a UserError that says how. */
+    /** Aborted if it ends before it is closed; the reason is a UserError that says how. */
     lost: lost.signal,
     close() {
       child.off('close', onEnd);
@@ -97,9 +97,9 @@ export async function startLocal(
   };
 }
 
-/** Resolves with the document that the server prints once it takes requests; where it does not, the process has ended. */
+/** Resolves to the document that the server prints once it accepts requests; rejects if the process ends before that. */
 async function ready(child: ChildProcess, io: Io, lastWords: () => string): Promise<ServeDocument> {
-  // While it loads there is nothing to save, and loading cannot be broken off.
+  // While it loads there is nothing to save, and loading cannot be cancelled.
   const kill = () => child.kill('SIGKILL');
   const deadline = setTimeout(kill, MOST_SILENCE_MS);
   const heard = () => deadline.refresh();
@@ -110,7 +110,7 @@ async function ready(child: ChildProcess, io: Io, lastWords: () => string): Prom
     return await new Promise<ServeDocument>((done, failed) => {
       printed?.on('line', (line) => {
         const value = parseObject(line);
-        // A GPU's driver may print there, too. This very version of the program has printed the document.
+        // A GPU driver may print there, too. The document was printed by this same version of the program.
         if (value?.schema === 'awb.serve/1') done(value as unknown as ServeDocument);
       });
       child.once('error', failed);
@@ -121,24 +121,24 @@ async function ready(child: ChildProcess, io: Io, lastWords: () => string): Prom
     io.stop.removeEventListener('abort', kill);
     child.stderr?.off('data', heard);
     printed?.close();
-    // Whatever else comes must not fill the pipe.
+    // Further output must not fill the pipe.
     child.stdout?.resume();
   }
 }
 
-/** What an interrupt before the server takes requests ends a run with. */
+/** The error for an interrupt before the server accepts requests. */
 function interrupted(io: Io): UserError {
   const exitCode = interruption(io.stop);
-  return new UserError('interrupted before the local server took requests; the same command starts it again', exitCode);
+  return new UserError('interrupted before the local server was ready; the same command starts it again', exitCode);
 }
 
 function unready(code: number | null, last: string): UserError {
   const known = Object.values(EXIT).find((exitCode) => exitCode === code && exitCode !== EXIT.done);
-  const message = `the local server ended, or said nothing for ${MOST_SILENCE_MS / 60_000} minutes, before it took requests: ${last}`;
+  const message = `the local server ended, or said nothing for ${MOST_SILENCE_MS / 60_000} minutes, before it was ready: ${last}`;
   return new UserError(message, known ?? EXIT.unavailable);
 }
 
-/** Ends the process: it does by itself once its standard input has ended, and is killed where it does not in time. */
+/** Ends the process: it exits once its standard input has ended, and is killed if it does not do so in time. */
 async function stopProcess(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = new Promise<void>((done) => child.once('close', () => done()));

@@ -325,7 +325,7 @@ describe('awb batch submit', () => {
     stop.abort('SIGINT');
     const { code, stderr } = await waiting;
     expect(code).toBe(EXIT.interrupted);
-    expect(stderr).toContain('the same command goes on');
+    expect(stderr).toContain('the same command continues');
     server.finish();
     expect((await submit(dir, server, '--wait')).code).toBe(EXIT.done);
     expect(server.batches).toHaveLength(1);

@@ -166,7 +166,7 @@ describe('infer --batch-dir', () => {
     expect(found.said.batch.parts).toMatchObject([{ answered: ROWS - 5, awaited: 4 }]);
     expect(found.said.batch.notes).toEqual([
       expect.stringMatching(
-        /no result stands there: 4 lines \(odd\.jsonl:1, odd\.jsonl:2, odd\.jsonl:3, odd\.jsonl:4\)/,
+        /since they are not results: 4 lines \(odd\.jsonl:1, odd\.jsonl:2, odd\.jsonl:3, odd\.jsonl:4\)/,
       ),
     ]);
   });

@@ -422,7 +422,7 @@ describe('failures of a row', () => {
       const { code, stderr } = await run.infer('--concurrency', '4');
       expect(code).toBe(3);
       expect(stderr).toMatch(
-        /prompts fit into the context of 4,096 tokens, but not with --max-tokens 32768 beside them: such rows are missing; add --fit-max-tokens/,
+        /prompts fit into the context of 4,096 tokens, but not with --max-tokens 32768: such rows are missing; add --fit-max-tokens/,
       );
       expect((await run.manifest()).counts.ok).toBe(50);
       expect((await run.infer('--fit-max-tokens')).code).toBe(0);

@@ -47,7 +47,7 @@ test('rows that will not fit are listed with their place before the first call, 
   expect(code).toBe(EXIT.done);
   expect(asked).toHaveLength(5);
   const summary =
-    /2 rows \(mcp 2\) will hardly fit into the context of 40,960 tokens at [^ ]+ beside --max-tokens 32768/;
+    /2 rows \(mcp 2\) will probably not fit into the context of 40,960 tokens at [^ ]+ with --max-tokens 32768/;
   expect(stderr).toMatch(summary);
   expect(stdout).toMatch(summary);
   const lines = stderr.split('\n');
@@ -80,6 +80,6 @@ test("the judge's context is looked at as well", async () => {
   expect(code).toBe(EXIT.done);
   expect(asked).toHaveLength(5);
   // It is the rubric that does not fit into what is left, with what the world model was told.
-  expect(stderr).toMatch(/5 rows \(mcp 5\) will hardly fit .* beside --max-tokens 40000/);
+  expect(stderr).toMatch(/5 rows \(mcp 5\) will probably not fit .* with --max-tokens 40000/);
   expect(stderr).toMatch(/ {2}predictions\.jsonl:\d \(mcp\): about [34],\d{3} tokens/);
 });

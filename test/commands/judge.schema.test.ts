@@ -98,7 +98,7 @@ describe('--verdict-schema', () => {
     const { code, stderr } = await judge(folder, server, '--verdict-schema', '--concurrency', '1', ...options);
     expect(code).toBe(2);
     expect(stderr).toContain('rejects the JSON schema of the verdicts');
-    expect(stderr).toContain('do without --verdict-schema');
+    expect(stderr).toContain('leave out --verdict-schema');
     expect(server.count).toBe(1);
     expect((await judge(folder, server)).code).toBe(0);
   });

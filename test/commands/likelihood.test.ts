@@ -190,7 +190,7 @@ describe('a run', () => {
     const { code, stdout, stderr } = await measure();
     expect(code).toBe(EXIT.incomplete);
     expect(stdout).toContain('failed: context-overflow 1');
-    expect(stderr).toContain('will hardly fit into the context of 1,024 tokens');
+    expect(stderr).toContain('will probably not fit into the context of 1,024 tokens');
     const rows = await readRows(file);
     expect(rows[1].awb).toMatchObject({ judge: { status: 'failed', class: 'context-overflow' } });
     expect(rows[1].awb.measures).toBeUndefined();

@@ -72,7 +72,7 @@ async function refusesConnections(): Promise<void> {
   const { code, stderr, stdout } = await running;
   expect([code, stdout]).toEqual([0, expect.stringContaining('60 of 60 done')]);
   expect(stderr).toMatch(
-    /gives no reply \(connection refused \(ECONNREFUSED\)\): one call at a time tries it, up to 10 min/,
+    /does not answer \(connection refused \(ECONNREFUSED\)\): probing it with one call at a time, up to 10 min/,
   );
   expect(stderr).toMatch(/127\.0\.0\.1:\d+ answers again/);
   expect(await run.predictions()).toBe(await uninterrupted());
@@ -129,7 +129,7 @@ describe('an outage', () => {
     process.child.stderr?.on('data', (text) => {
       said += text;
     });
-    await expect.poll(() => said, { timeout: 25_000 }).toContain('gives no reply');
+    await expect.poll(() => said, { timeout: 25_000 }).toContain('does not answer');
     process.child.kill('SIGINT');
     const { code, stdout } = await process.ended;
     expect(code).toBe(130);
@@ -187,7 +187,7 @@ describe('an endpoint that never answers well', () => {
     const { code, stderr } = await awb(args);
     expect([code, server.count]).toEqual([69, expect.any(Number)]);
     expect(stderr).toMatch(reason);
-    expect(stderr).toMatch(/the first 20 rows failed alike and none succeeded/);
+    expect(stderr).toMatch(/the first 20 rows failed in the same way, and none succeeded/);
     expect(server.count).toBeLessThan(20 + 8);
     expect((await awb([...args, '--keep-going'])).code).toBe(3);
     expect(await run.journal()).toHaveLength(20 + 60);

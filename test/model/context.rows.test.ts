@@ -84,7 +84,7 @@ describe('the notice', () => {
     const tooLong = [{ place: 'web_test.jsonl:3', domain: 'web', tokens: 50_000 }, ...rows(29_000, 9_000)];
     expect(fitNotice(tooLong, room(vllm, 7_232), whole)).toEqual({
       summary:
-        '3 rows (mcp 2, web 1) will hardly fit into the context of 40,000 tokens at gpu-1:8000 beside --max-tokens 32768: prompts of up to 7,232 tokens do, and the longest has about 50,000; add --fit-max-tokens, or lower --max-tokens, or serve a longer context',
+        '3 rows (mcp 2, web 1) will probably not fit into the context of 40,000 tokens at gpu-1:8000 with --max-tokens 32768: prompts of up to 7,232 tokens fit, and the longest has about 50,000; add --fit-max-tokens, or lower --max-tokens, or serve a longer context',
       lines: [
         '  web_test.jsonl:3 (web): about 50,000 tokens',
         '  mcp_test.jsonl:1 (mcp): about 29,000 tokens',
@@ -108,12 +108,12 @@ describe('the notice', () => {
   test('speaks of one token, and of a context in which there is room for no prompt', () => {
     const tiny = { ...llama, tokens: 2 };
     expect(fitNotice(rows(9), room(tiny, 1), whole)?.summary).toContain(
-      'into the context of 2 tokens at gpu-2:8080: prompts of up to 1 token do, and the longest has about 9;',
+      'into the context of 2 tokens at gpu-2:8080: prompts of up to 1 token fit, and the longest has about 9;',
     );
     for (const left of [0, -255]) {
       const said = fitNotice(rows(1), room({ ...llama, tokens: 1 }, left), { fitMaxTokens: true });
       expect(said?.summary).toContain(
-        'into the context of 1 token at gpu-2:8080: prompts of up to 0 tokens do, and the longest',
+        'into the context of 1 token at gpu-2:8080: prompts of up to 0 tokens fit, and the longest',
       );
       expect(said?.lines).toEqual(['  mcp_test.jsonl:1 (mcp): about 1 token']);
     }

@@ -1,4 +1,4 @@
-// What lies in a batch folder, given to a question as an endpoint would give it: try after try, by the same rules.
+// Answers questions from a batch folder as an endpoint would: try after try, by the same rules.
 
 import { addUsage, callsCounted, costOfBoth } from '../../core/costs.js';
 import { EXIT, UserError } from '../../core/errors.js';
@@ -31,12 +31,12 @@ import { isGood, type Results, requestId } from './folder.js';
 
 export type AnswerOptions = BackendOptions & Required<Pick<BackendOptions, 'dialect'>>;
 
-/** A question whose answer has still to come: the request that is to be written, and what the tries before it took. */
+/** A question without an answer yet: the request to write, and the cost of the tries before it. */
 export type Missing = Readonly<{ id: string; way: Way; body: string; log: CallLog & { readonly batched: number } }>;
 
 /** A reply in a file has no clocks. */
 const NO_CLOCKS = { progress() {}, tail() {}, firstTokenMs: undefined };
-/** What a record says in place of the server's host. */
+/** Replaces the server's host in a record. */
 const HOST = 'batch';
 
 export type Answers = ReturnType<typeof openAnswers>;
@@ -58,7 +58,7 @@ export function openAnswers(
   /** The ids of requests whose results were asked for. */
   const taken = new Set<string>();
 
-  /** The first result that can be used, or else the first failure; undefined where nobody has worked on the request. */
+  /** The first usable result, or else the first failure; undefined if nobody has worked on the request. */
   const resultOf = (id: string, way: Way, body: Body): AttemptReply | AttemptFailure | undefined => {
     let failure: AttemptFailure | undefined;
     const known = { host, model, flagPrefix, hasKey, isHeld, redact, asked: way.words, nowMs: Date.now() };
@@ -76,9 +76,8 @@ export function openAnswers(
   };
 
   /**
-   * Asks what lies in the folder: one question of a job after the other, until the answer to one is missing. `tell` is told the cost of
-   * each try.
-   * @throws UserError where the run must stop
+   * Answers questions of a job from the folder, one after another, until an answer is missing. `tell` receives the cost of each try.
+   * @throws UserError if the run must stop
    */
   const asker = (
     { id: job, batched: before }: Pick<ReturnType<FileHooks<never>['kept']>, 'id' | 'batched'>,
@@ -91,7 +90,7 @@ export function openAnswers(
     const ask = async (asking: Asking): Promise<ModelOutcome> => {
       const request = await asking.make();
       const way = wayOf(request);
-      /** `counted` are the tries that count, `tries` the calls that the cost is of. */
+      /** `counted` are the tries that count; `tries` are the calls that the cost covers. */
       let [attempts, counted, tries] = [0, 0, 0];
       let cost: CallCost = { usage: {} };
       const log = () => ({ attempts, ...cost, ...(tries > 1 && { tries }), ms: 0, host: HOST, batched });
@@ -129,7 +128,7 @@ export function openAnswers(
         const { class: failure, reason, stop, down } = attempt;
         const isPassing = TRIED_AGAIN.has(failure) || down === true;
         if (stop !== undefined && !isPassing) throw stop;
-        // A rate limit loses no row: it costs no try, as where calls are made one by one.
+        // A rate limit must not lose a row: it counts as no try, as in live calls.
         const isOver = failure !== 'rate-limit' && isPassing && ++counted >= maxAttempts;
         if (isOver || !isPassing) return { status: 'failed', class: failure, reason, log: log() };
       }
@@ -140,14 +139,14 @@ export function openAnswers(
   return { asker, taken };
 }
 
-/** The way out where a result says that nothing of its kind can be answered: it would say so again and again. */
+/** Adds the remedy to a result that says that no such request can be answered: it would say so again and again. */
 function withWayOut(failure: AttemptFailure, file: string): AttemptFailure {
   const { stop, rejected, reason } = failure;
   if (stop === undefined && rejected === undefined) return failure;
   const anew =
     rejected === undefined
       ? ''
-      : ', or begin anew with --fresh: without --assume-params one live row shows what it takes';
-  const message = `${stop?.message ?? reason}; the result stands in ${file}: once the cause is mended, move that file away and have its requests answered again${anew}`;
+      : ', or start over with --fresh: without --assume-params one live row finds out what it accepts';
+  const message = `${stop?.message ?? reason}; the result is in ${file}: once the cause is fixed, move that file away and have its requests answered again${anew}`;
   return { ...failure, stop: new UserError(message, stop?.exitCode ?? EXIT.unavailable) };
 }

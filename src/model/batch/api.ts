@@ -1,4 +1,4 @@
-// The Files and Batches API of one server, asked with patience: what may pass is tried again, and a refusal that stays is thrown.
+// The Files and Batches API of one server, used with patience: what may pass is retried, and a lasting refusal is thrown.
 
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
@@ -13,12 +13,12 @@ import type { HttpProxy } from '../http/address.js';
 import { readStart, Wire, type WireResponse } from '../http/wire.js';
 import { systemClock } from '../schedule/pace.js';
 
-/** A file to be sent. Its bytes are read when they are sent, each time anew. */
+/** A file to send. Its bytes are read anew for every try. */
 type FileToSend = Readonly<{ name: string; bytes: number; read: () => AsyncIterable<Uint8Array> }>;
 
-/** A refusal that no other try would change. It ends the command where nothing is made of it. */
+/** A refusal that no retry would change. It ends the command unless it is handled. */
 export class Refused extends UserError {
-  /** What was said, in words. */
+  /** What the server said. */
   readonly reason: string;
 
   /**
@@ -37,39 +37,39 @@ export class Refused extends UserError {
 }
 
 type Send = (signal: AbortSignal, alive: () => void) => Promise<WireResponse>;
-/** Gives undefined where the answer is not what was asked for. */
+/** Returns undefined if the answer is not what was asked for. */
 type Read<T> = (response: WireResponse, alive: () => void) => Promise<T | undefined>;
 type Found<T> = () => Promise<T | undefined>;
 
-/** How many items of a list are looked at, at most: what is looked for is among the latest. */
+/** The most items of a list to look at: the wanted one is among the latest. */
 const MOST_LISTED = 1_000;
 const PAGE = 100;
-/** Longest silence: behind the last byte of a file a server may look it through before it answers. */
+/** The longest silence: after a file's last byte, a server may check it before it answers. */
 const IDLE_MS = 600_000;
 /** What is asked for, in words. */
 const ASKED = 'Files and Batches API';
-/** Passes where a model is asked; here the batch has ended meanwhile. */
+/** Passes if a model is asked; here it means that the batch has ended meanwhile. */
 const CONFLICT = 409;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 60_000;
 const MOST_ERROR_TEXT = 65_536;
 /** A page of a hundred batches has some hundred kilobytes. */
 const MOST_DOCUMENT = 2 ** 25;
-/** As OpenAI and Azure say it, with and without the code. */
+/** In the words of OpenAI and Azure, with and without the code. */
 const FULL = /token_limit_exceeded|enqueued[ _]token/i;
 
-/** Whether a code or a sentence says that too many tokens wait already. */
+/** Whether a code or a sentence says that too many tokens are waiting already. */
 export const saysFull = (text: string): boolean => FULL.test(text);
 
-/** What an interrupt ends a command with that has everything on the disk. */
+/** The error for an interrupt of a command that has everything on the disk. */
 export function interrupted(stop: AbortSignal): UserError {
-  return new UserError('interrupted; the same command goes on where this one ended', interruption(stop));
+  return new UserError('interrupted; the same command continues where this one ended', interruption(stop));
 }
 
 /**
- * Every method throws `Refused`, and a UserError of 69 where nobody answers in time, of 130 or 143 for an interrupt.
- * @param server the address in front of /files and /batches; with a user name, password or query as other endpoints have them
- * @param retryMs how long a failure that may pass is tried again
+ * Every method throws `Refused`, and a UserError of 69 if nobody answers in time, or of 130 or 143 for an interrupt.
+ * @param server the address before /files and /batches; with a user name, password or query as for other endpoints
+ * @param retryMs how long to retry a failure that may pass
  * @param stop the user's interrupt
  * @throws UserError (2) for a base URL or a key that cannot be used
  */
@@ -82,11 +82,11 @@ export function openBatchApi(
   const wire = new Wire(baseUrl, apiKey, proxy);
   const { address, hasKey, redact } = wire;
   const { host } = address;
-  // What of the query is not a secret, such as the version of an API, later commands send along.
+  // The parts of the query that are not secret, such as an API version, are sent by later commands, too.
   const open = Object.entries(address.query).filter(([, value]) => !address.secrets.includes(value));
   const readBatch = (value: unknown) => readServedBatch(value, redact);
   const asked = { host, hasKey, proxy, redact, asked: ASKED, model: '', flagPrefix: '', sent: [] } as const;
-  /** The latest failure that was told. */
+  /** The latest failure that was reported. */
   let told: string | undefined;
 
   return {
@@ -94,7 +94,7 @@ export function openBatchApi(
     /** Without credentials. */
     baseUrl: address.baseUrl + (open.length === 0 ? '' : `?${new URLSearchParams(open)}`),
 
-    /** Sends a file of requests. `onSent` is told its bytes so far. */
+    /** Uploads a file of requests. `onSent` receives the bytes sent so far. */
     upload: (file: FileToSend, onSent: (bytes: number) => void) =>
       document(readServedFile, (signal, alive) => {
         const form = formOf(file, (bytes) => {
@@ -107,9 +107,9 @@ export function openBatchApi(
     file: (id: string) => document(readServedFile, (signal) => wire.send(`/files/${encodeURIComponent(id)}`, signal)),
 
     /**
-     * A file's bytes, given to what `open` returns: that is called for each try anew. The connection is closed once there are more than
-     * `most`.
-     * @returns how many there were; of a file that is too long, one more than `most` at most is given
+     * Passes a file's bytes to what `open` returns, which is called anew for each try. The connection is closed once there are more
+     * than `most` bytes.
+     * @returns how many there were; of a file that is too long, at most one more than `most` is passed
      */
     content(id: string, most: number, open: () => Promise<(piece: Uint8Array) => void>): Promise<number> {
       const path = `/files/${encodeURIComponent(id)}/content`;
@@ -129,7 +129,7 @@ export function openBatchApi(
     },
 
     /**
-     * Makes a batch of an uploaded file. Where a try may have made it although no answer came, `found` looks for it before another one.
+     * Makes a batch of an uploaded file. If a try may have made it although no answer came, `found` looks for it before a retry.
      * @param endpoint the path that the requests name
      */
     create(
@@ -145,11 +145,11 @@ export function openBatchApi(
 
     batch: (id: string) => document(readBatch, (signal) => wire.send(`/batches/${encodeURIComponent(id)}`, signal)),
 
-    // Some servers refuse an empty body that is said to be JSON.
+    // Some servers refuse an empty body labelled as JSON.
     cancel: (id: string) =>
       document(readBatch, (signal) => wire.send(`/batches/${encodeURIComponent(id)}/cancel`, signal, Buffer.of(), {})),
 
-    /** The latest of the batches for which something holds: the list comes page by page, the latest first. */
+    /** The latest batch that satisfies a condition: the list comes page by page, the latest first. */
     async findBatch(holds: (batch: ServedBatch) => boolean): Promise<ServedBatch | undefined> {
       let after: string | undefined;
       for (let seen = 0; seen < MOST_LISTED; seen += PAGE) {
@@ -173,8 +173,8 @@ export function openBatchApi(
   }
 
   /**
-   * Tries again for as long as failures may pass.
-   * @param found looks, before another try, whether a try without an answer had its effect
+   * Retries for as long as failures may pass.
+   * @param found checks, before a retry, whether a try without an answer had its effect
    */
   async function ask<T>(send: Send, read: Read<T>, found?: Found<T>): Promise<T> {
     const { now, sleep } = systemClock;
@@ -191,22 +191,22 @@ export function openBatchApi(
       if (leftMs <= 0 || retryAfterMs > leftMs) {
         const minutes = Math.round(retryMs / 6_000) / 10;
         throw unavailable(
-          `${host}: ${reason}; tried for ${minutes} min (--retry-minutes). Nothing is lost: the same command goes on where this one ended`,
+          `${host}: ${reason}; tried for ${minutes} min (--retry-minutes). Nothing is lost: the same command continues where this one ended`,
         );
       }
-      if (told !== reason) onNotice(`${host}: ${reason}; trying again`);
+      if (told !== reason) onNotice(`${host}: ${reason}; retrying`);
       told = reason;
       const jitterMs = (0.5 + Math.random() / 2) * Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** failures);
       await sleep(Math.min(retryAfterMs + jitterMs, leftMs), stop);
       if (stop.aborted) throw interrupted(stop);
-      // What was not reached, or turned away at the door, has had no effect.
+      // A request that did not arrive, or was turned away at once, has had no effect.
       const isUnheard = tried.class === 'rate-limit' || tried.unreachable === true;
       const made = isUnheard ? undefined : await found?.();
       if (made !== undefined) return made;
     }
   }
 
-  /** @throws Refused for a failure that no other try would change */
+  /** @throws Refused for a failure that no retry would change */
   async function askOnce<T>(send: Send, read: Read<T>) {
     const silence = new AbortController();
     const timer = setTimeout(() => silence.abort(), IDLE_MS);
@@ -225,9 +225,7 @@ export function openBatchApi(
         return failed({ status, headers, body }, status, saysFull(readError(body).text));
       }
       const value = await read(response, alive);
-      return value === undefined
-        ? passing(`its answer is no answer of a ${ASKED}`)
-        : ({ status: 'ok', value } as const);
+      return value === undefined ? passing(`its answer is not one of a ${ASKED}`) : ({ status: 'ok', value } as const);
     } catch (error) {
       if (stop.aborted) throw interrupted(stop);
       if (error instanceof UserError) throw error;
@@ -239,8 +237,8 @@ export function openBatchApi(
 }
 
 /**
- * A file as a form (RFC 7578) with its purpose, sent piece by piece with its length in advance. The client's own form has no length and
- * goes out in chunks, which gateways in front of some servers do not take. `onSent` is told the bytes of the file that were handed over.
+ * A file as a form (RFC 7578) with its purpose, sent piece by piece with a known length. The client's own form has no length and is
+ * sent in chunks, which gateways of some servers reject. `onSent` receives the number of the file's bytes sent so far.
  */
 function formOf(file: FileToSend, onSent: (bytes: number) => void) {
   const boundary = `awb-${randomBytes(16).toString('hex')}`;
@@ -267,12 +265,12 @@ function formOf(file: FileToSend, onSent: (bytes: number) => void) {
   return { headers, body: body() };
 }
 
-/** What may be left out, or be of another form than expected, without making the whole unreadable. */
+/** What may be missing, or have another form than expected, without making the document unreadable. */
 function perhaps<T extends z.ZodType>(schema: T) {
   return schema.optional().catch(undefined);
 }
 
-/** An id becomes part of an address. Some gateways pack whole documents into theirs. */
+/** An id becomes part of an address. Some gateways pack complete documents into theirs. */
 const id = z.string().regex(/^(?!\.{1,2}$)[\x21-\x7e]{1,2048}$/);
 const count = z.int().nonnegative();
 /** Seconds since 1970. */
@@ -294,29 +292,29 @@ const PROBLEM = z
   .object({ code: z.string().catch(''), message: z.string().catch(''), line: perhaps(z.int()) })
   .catch({ code: '', message: '' });
 
-/** The states in which a batch stays. */
+/** The final states of a batch. */
 const ENDED = ['completed', 'failed', 'expired', 'cancelled'];
 const MOST_PROBLEMS = 20;
 
 export type ServedBatch = NonNullable<ReturnType<typeof readServedBatch>>;
 
-/** Undefined for what is no file. */
+/** Undefined for what is not a file. */
 export function readServedFile(value: unknown) {
   return FILE.safeParse(value).data;
 }
 
-/** What is known of a batch; whatever else a server says of it is passed over. Undefined for what is no batch. */
+/** What is known about a batch; anything else that a server says about it is ignored. Undefined for what is not a batch. */
 export function readServedBatch(value: unknown, redact: Redact) {
   const { data } = BATCH.safeParse(value);
   if (data === undefined) return undefined;
-  // As the server says it; later versions may know more states.
+  // As the server says it; later versions may have more states.
   const status = oneLine(redact(data.status), 40);
-  // What tells the end of a state that nobody knows here.
+  // Shows the end of a state that is unknown here.
   const endedAt = data.completed_at ?? data.failed_at ?? data.expired_at ?? data.cancelled_at;
   return {
     id: data.id,
     status,
-    /** Whether nothing more comes of it. */
+    /** Whether nothing more will come of it. */
     isEnded: ENDED.includes(status) || endedAt !== undefined,
     createdAt: data.created_at,
     expiresAt: data.expires_at,
@@ -326,7 +324,7 @@ export function readServedBatch(value: unknown, redact: Redact) {
     counts: data.request_counts,
     problems: data.errors.data.slice(0, MOST_PROBLEMS).map((problem) => {
       const { code, message, line } = PROBLEM.parse(problem);
-      /** `line` is one of the input file. */
+      /** `line` is a line of the input file. */
       return { code: oneLine(redact(code), 60), message: oneLine(redact(message), 300), line };
     }),
     metadata: data.metadata,

@@ -1,5 +1,5 @@
-// A batch folder on the disk: its files of requests and of results, batch.json, which says what was written for whom, and submission.json,
-// which says what was sent.
+// A batch folder on the disk: its files of requests and of results, batch.json, which says what was written for whom, and
+// submission.json, which says what was sent.
 
 import { hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -13,14 +13,14 @@ import { bytesAt, type Place, replaceFile, sha256Of } from '../../disk/files.js'
 import { type Line, splitLines } from '../../disk/lines.js';
 import type { ServedBatch } from './api.js';
 
-/** What a file of requests holds at most, as OpenAI's batch API takes it. */
+/** The most that a file of requests may contain, according to OpenAI's batch API. */
 export const MOST_REQUESTS = 50_000;
 export const MOST_BYTES = 190_000_000;
 
 const PART = /^requests-(\d{4,})\.jsonl$/;
-/** What a killed writer of batch.json or of a file of requests leaves. */
+/** Remains of a killed writer of batch.json or of a file of requests. */
 const REMAINS = /^(?:batch\.json|requests-\d{4,}\.jsonl)\.(?:[0-9a-f]{12}\.)?tmp$/;
-const REMEDY = 'every file before it is whole: make room or mend its rights, and run the same command again';
+const REMEDY = 'all earlier files are complete: free some space or fix its permissions, and run the same command again';
 
 const count = z.int().nonnegative();
 /** The name leads to no other folder. */
@@ -28,24 +28,24 @@ const PART_NAME = z.string().regex(PART);
 const PART_SCHEMA = z.object({ file: PART_NAME, requests: count.max(MOST_REQUESTS), bytes: count, sha256: z.string() });
 const OBJECT = z.record(z.string(), z.unknown());
 const BATCH_SCHEMA = z.object({
-  /** Whose requests these are; the folder is absolute. */
+  /** The run that these requests belong to; the folder is absolute. */
   run: z.object({ kind: z.string(), dir: z.string(), fingerprint: z.string(), identity: OBJECT }),
   model: z.string(),
-  /** Where the requests go. */
+  /** Where the requests are sent. */
   url: z.enum(['/v1/chat/completions', '/v1/completions']),
-  /** Where the parameters were tried out, without credentials; absent where they were assumed. */
+  /** Where the parameters were tried out, without credentials; absent if they were assumed. */
   baseUrl: z.string().optional(),
-  /** Parameters that are left out, since they were rejected. */
+  /** Parameters that are left out because they were rejected. */
   dropped: z.array(z.string()).readonly(),
   /** The reply's bound is sent as `max_completion_tokens`. */
   isRenamed: z.literal(true).optional(),
-  /** What wrote the folder: the words behind the program's name, and the folder in which they were typed. */
+  /** The command that wrote the folder: the words after the program's name, and the folder in which they were typed. */
   command: z.object({ cwd: z.string(), words: z.array(z.string()).readonly() }).optional(),
-  /** In the order in which they were written. A file of requests that is not among them is a torn leftover. */
+  /** In the order of writing. A file of requests that is not listed is a torn leftover. */
   parts: z.array(PART_SCHEMA).readonly(),
 });
 
-/** A file of results that lies in the folder. */
+/** A file of results in the folder. */
 const FETCHED = z.object({ file: z.string(), bytes: count }).optional();
 const SENT = z.object({
   /** The file of requests. */
@@ -54,14 +54,14 @@ const SENT = z.object({
   host: z.string(),
   requests: count,
   bytes: count,
-  /** The name that the server keeps the file under, which no other upload has. */
+  /** The server's name for the file, which no other upload has. */
   fileName: z.string(),
   inputFileId: z.string().optional(),
-  /** Stands in the batch's metadata, so that a batch is found again of which no answer came. */
+  /** Part of the batch's metadata, so that a batch without an answer can be found again. */
   key: z.string().optional(),
-  /** The batch may have been made under that key, and nobody has heard of it yet. */
+  /** The batch may have been made under that key, but nobody has heard of it yet. */
   isOpen: z.literal(true).optional(),
-  /** Refused since too many tokens waited already: behind how many batches of this folder, one of which has to end first. */
+  /** Refused because too many tokens were already waiting: the number of this folder's batches before it, one of which has to end first. */
   waitsBehind: count.optional(),
   batchId: z.string().optional(),
   status: z.string().optional(),
@@ -75,21 +75,21 @@ const SENT = z.object({
   errorFileId: z.string().optional(),
   outputs: FETCHED,
   errors: FETCHED,
-  /** Files of results that the server has no more. */
+  /** Files of results that the server no longer has. */
   lost: z.array(z.string()).optional(),
 });
 const SUBMISSION_SCHEMA = z.object({
   /** Without credentials. */
   baseUrl: z.string(),
-  /** In the order in which it was. */
+  /** In the order of sending. */
   sent: z.array(SENT).readonly(),
 });
 
-/** What batch.json says. */
+/** The content of batch.json. */
 export type Batch = z.infer<typeof BATCH_SCHEMA>;
-/** A file of requests that was written to its end. */
+/** A completely written file of requests. */
 export type BatchPart = z.infer<typeof PART_SCHEMA>;
-/** A part, or what was left of it, as it was sent once. */
+/** A part, or the rest of one, as it was sent once. */
 export type Sent = Readonly<z.infer<typeof SENT>>;
 
 /** The name of a file of requests, by its number from 1. */
@@ -97,7 +97,7 @@ export function partName(number: number): string {
   return `requests-${String(number).padStart(4, '0')}.jsonl`;
 }
 
-/** What is known of a batch, with what the server says of it now. */
+/** What is known about a batch, updated with what the server says now. */
 export function withServed(sent: Sent, { id, inputFileId: _, metadata: __, ...said }: ServedBatch): Sent {
   const isEnded = said.isEnded || undefined;
   return { ...sent, isOpen: undefined, waitsBehind: undefined, batchId: id, ...said, isEnded };
@@ -118,37 +118,40 @@ export function resultsToFetch({ isEnded, outputFileId, errorFileId, outputs, er
   return files.flatMap(({ kind, id }) => (id === undefined || lost.includes(id) ? [] : [{ kind, id }]));
 }
 
-/** What the disk refused while `path` was written, as a UserError (74); other errors come back as they are. */
+/** A disk error while writing `path` as a UserError (74); other errors are returned unchanged. */
 export function unwritable(path: string, error: unknown): unknown {
   return refusedBy(error, (code) => cannotWrite(`cannot write ${path} (${code}); ${REMEDY}`));
 }
 
-/** What the disk refused while `path` was read, as a UserError (66); other errors come back as they are. */
+/** A disk error while reading `path` as a UserError (66); other errors are returned unchanged. */
 function unreadable(path: string, error: unknown): unknown {
-  const remedy = 'mend its rights, or take another folder';
+  const remedy = 'fix its permissions, or use another folder';
   return refusedBy(error, (code) => inputMissing(`cannot read ${path} (${code}); ${remedy}`));
 }
 
-/** Longer ids of jobs are hashed, so that a whole id has 64 characters at most. */
+/** Longer job ids are hashed, so that a complete id has at most 64 characters. */
 const LONGEST_JOB = 40;
 const DIGEST = 10;
 
 /**
- * `<job>_<attempt>_<digest of the body>`: letters, digits, `-`, `_` and `.`. A request that would be made in another way today has another
- * id, so that no earlier result is taken for its answer.
- * @param job the job's id, as the journal has it
+ * `<job>_<attempt>_<digest of the body>`: letters, digits, `-`, `_` and `.`. A request that would be made differently now gets another
+ * id, so that no earlier result is used as its answer.
+ * @param job the job's id, as in the journal
  * @param attempt requests made for the job before this one
  */
 export function requestId(job: string, attempt: number, body: string): string {
   return `${jobName(job)}_${attempt}_${digestOf(body, DIGEST)}`;
 }
 
-/** The part of an id that is its job's. */
+/** The job's part of an id. */
 export function jobIn(id: string): string {
   return id.slice(0, id.lastIndexOf('_', id.lastIndexOf('_') - 1));
 }
 
-/** A job's id as requests have it. Two jobs never share a text: the sign that stands for `#` is not let through, and neither is what a hash begins with. */
+/**
+ * A job's id in the form used by requests. No two jobs share it: neither the character that replaces `#` nor the prefix of a hash can
+ * occur otherwise.
+ */
 export function jobName(job: string): string {
   const text = job.replaceAll('#', '.');
   const isPlain = /^[A-Za-z0-9#-]+$/.test(job) && text.length <= LONGEST_JOB;
@@ -160,27 +163,30 @@ function digestOf(text: string, digits: number): string {
 }
 
 const CHUNK = 1 << 20;
-/** As this program writes a request, which is all that a file with the hash of batch.json holds: its body is taken out as it stands. */
+/**
+ * The form in which this program writes a request; a file with the hash of batch.json contains nothing else, so its body can be cut out
+ * verbatim.
+ */
 const HEAD = /^\{"custom_id":"([\w.~-]{1,64})"/;
 const HEAD_BYTES = 96;
 const WHOLE = /^\{"custom_id":"[\w.~-]{1,64}","method":"POST","url":"[^"\\]*","body":(\{.*\})\}\s*$/s;
 
-/** A request's id, its line and where that lies. The bytes hold until the next one is asked for. */
+/** A request's id, and its line with its place. The bytes are valid until the next one is requested. */
 type RequestLine = Place & Readonly<{ id: string; bytes: Uint8Array }>;
 
 export type BatchFolder = ReturnType<typeof folderAt>;
 
-/** The files of a batch folder. Whatever reads one throws a UserError of 66 where it cannot be read. */
+/** The files of a batch folder. Whatever reads one throws a UserError of 66 if it cannot be read. */
 export function folderAt(dir: string) {
   return {
     /** batch.json: what was written into the folder, and for whom. */
-    batch: documentAt(join(dir, 'batch.json'), 'awb.batch/2', BATCH_SCHEMA, 'restore it, or take another folder'),
+    batch: documentAt(join(dir, 'batch.json'), 'awb.batch/2', BATCH_SCHEMA, 'restore it, or use another folder'),
     /** submission.json: what was submitted of it. */
     submission: documentAt(
       join(dir, 'submission.json'),
       'awb.batch-submission/1',
       SUBMISSION_SCHEMA,
-      'restore it: without it nobody knows what was submitted',
+      'restore it: nothing else says what was submitted',
     ),
     writeParts,
     clearRemains,
@@ -188,14 +194,14 @@ export function folderAt(dir: string) {
     requestsIn,
     requireAsWritten,
     resultFiles,
-    /** What its files of results say. @throws UserError: 66 where one cannot be read, 130, 143 */
+    /** What its files of results say. @throws UserError: 66 if one cannot be read, 130, 143 */
     results: async (stop?: AbortSignal) => openResults(dir, await resultFiles(), stop),
   };
 
   /**
-   * Writes requests, a line each with its end, into files of so many requests and bytes at most, from the next free number on. `list` is
-   * given each file that is whole: what a kill leaves is not listed, and is written again.
-   * @throws UserError (74) where the disk refuses, and what `lines` throws
+   * Writes requests, one line each including its end, into files of at most the given requests and bytes, from the next free number on.
+   * `list` receives each complete file: what a kill leaves is not listed, and is written again.
+   * @throws UserError (74) if the disk refuses, and what `lines` throws
    */
   async function writeParts(
     before: readonly Pick<BatchPart, 'file'>[],
@@ -219,21 +225,21 @@ export function folderAt(dir: string) {
           next = await lines.next();
         }
       };
-      // What lies under that name is not listed: a torn leftover, or a link that somebody has laid there.
+      // A file of that name is not listed: it is a torn leftover, or a link that somebody planted there.
       await rm(join(dir, file), { force: true });
       const written = await replaceFile(join(dir, file), fill(), { remedy: REMEDY });
       await list({ file, requests, ...written });
     }
   }
 
-  /** Takes away what killed runs have left half-written. Only for a run that has the folder to itself. */
+  /** Removes what killed runs left half-written. Only for a run that has the folder to itself. */
   async function clearRemains(): Promise<void> {
     for (const name of await readdir(dir)) {
       if (REMAINS.test(name)) await rm(join(dir, name), { force: true });
     }
   }
 
-  /** All that stands in the parts: the file of each request. @throws UserError: 65 as below, 130, 143 */
+  /** All requests in the parts, with the file of each. @throws UserError: 65 as below, 130, 143 */
   async function readRequests(parts: readonly BatchPart[], stop: AbortSignal): Promise<Map<string, string>> {
     const requests = new Map<string, string>();
     for (const part of parts) {
@@ -244,7 +250,7 @@ export function folderAt(dir: string) {
     return requests;
   }
 
-  /** The requests of a part that are not among the answered ones. @throws UserError (65) for a line that is no request */
+  /** The requests of a part that are not among the answered ones. @throws UserError (65) for a line that is not a request */
   async function* requestsIn(
     { file }: BatchPart,
     answered: ReadonlySet<string> = new Set(),
@@ -258,20 +264,20 @@ export function folderAt(dir: string) {
     }
   }
 
-  /** @throws UserError: 65 for a part that is not as it was written, 66 for one that is gone or cannot be read */
+  /** @throws UserError: 65 for a part that was changed after writing, 66 for one that is missing or cannot be read */
   async function requireAsWritten({ file, sha256 }: BatchPart): Promise<void> {
     const path = join(dir, file);
-    const remedy = 'restore it, or begin the run anew with --fresh';
+    const remedy = 'restore it, or start the run over with --fresh';
     const found = await sha256Of(path).catch((error: unknown) => {
       throw codeOf(error) === 'ENOENT' ? inputMissing(`${path} is not there; ${remedy}`) : unreadable(path, error);
     });
     if (found === sha256) return;
-    throw badData(`${path} was changed after it was written (batch.json has another SHA-256); ${remedy}`);
+    throw badData(`${path} was changed after it was written (batch.json has a different SHA-256); ${remedy}`);
   }
 
   /**
-   * Names of the files that may hold results, sorted: every `*.jsonl` that is no file of requests. None where there is no folder.
-   * @throws UserError (65) for one that is no file, such as a pipe, which would never end
+   * Names of the files that may contain results, sorted: every `*.jsonl` that is not a file of requests. None if there is no folder.
+   * @throws UserError (65) for one that is not a regular file, such as a pipe, which would never end
    */
   async function resultFiles(): Promise<string[]> {
     const names = await readdir(dir).catch((error: unknown) => {
@@ -283,7 +289,7 @@ export function folderAt(dir: string) {
       const path = join(dir, name);
       if ((await stat(path).catch(() => undefined))?.isFile()) continue;
       throw badData(
-        `${path} is not a regular file, and results are read from every *.jsonl of a batch folder: move it away`,
+        `${path} is not a regular file, and results are read from every *.jsonl in a batch folder: move it away`,
       );
     }
     return files;
@@ -292,7 +298,7 @@ export function folderAt(dir: string) {
 
 function documentAt<Form extends z.ZodType<object>>(path: string, schema: string, form: Form, remedy: string) {
   return {
-    /** Undefined where there is none. @throws UserError: 66 where it cannot be read, 65 where it is damaged */
+    /** Undefined if there is none. @throws UserError: 66 if it cannot be read, 65 if it is damaged */
     async read(): Promise<z.infer<Form> | undefined> {
       const text = await readFile(path, 'utf8').catch((error: unknown) => {
         if (codeOf(error) !== 'ENOENT') throw unreadable(path, error);
@@ -301,16 +307,16 @@ function documentAt<Form extends z.ZodType<object>>(path: string, schema: string
       const { schema: found, ...document } = parseObject(text) ?? {};
       const read = form.safeParse(document);
       if (found === schema && read.success) return read.data;
-      throw badData(`${path} is damaged, or of another version of awb; ${remedy}`);
+      throw badData(`${path} is damaged, or from another version of awb; ${remedy}`);
     },
-    /** Puts it in the place of the one before, whole. @throws UserError (74) where the disk refuses */
+    /** Replaces the previous one as a whole. @throws UserError (74) if the disk refuses */
     async write(document: z.infer<Form>): Promise<void> {
       await replaceFile(path, [`${JSON.stringify({ schema, ...document }, null, 2)}\n`], { remedy: REMEDY });
     },
   };
 }
 
-/** The lines of a file. @throws UserError (66) where it cannot be read */
+/** The lines of a file. @throws UserError (66) if it cannot be read */
 async function* linesIn(path: string): AsyncGenerator<Line> {
   try {
     yield* splitLines(createReadStream(path, { highWaterMark: CHUNK }));
@@ -319,20 +325,20 @@ async function* linesIn(path: string): AsyncGenerator<Line> {
   }
 }
 
-/** The body that a request's line sends, as it is written. */
+/** The body in a request's line, verbatim. */
 export function bodyIn(line: string): string {
   return present(WHOLE.exec(line)?.[1]);
 }
 
-// The results: which lines answer which requests, in any shape that engines write. Nothing of them is trusted.
+// The results: which lines answer which requests, in any shape that engines write. Nothing in them is trusted.
 
 /**
- * What a line says of its request: an answer, as a server would have sent it, or that nobody has worked on it, since the batch has expired
+ * What a line says about its request: an answer, as a server would have sent it, or that nobody worked on it because the batch expired
  * or was cancelled.
  */
 type Result = { readonly status: number | undefined; readonly body: string } | 'unasked';
 
-/** Codes of requests on which nobody has worked. */
+/** Codes of requests that nobody worked on. */
 const UNASKED = /^(?:batch|request)_(?:expired|cancell?ed)$/;
 
 function parseLine(bytes: Uint8Array): JsonObject | undefined {
@@ -340,14 +346,14 @@ function parseLine(bytes: Uint8Array): JsonObject | undefined {
 }
 
 /**
- * Reads a line that was parsed: OpenAI's shape (`response` with `status_code` and `body`, or `error`), vLLM's (whose errors stand beside
- * a response without a body), or a completion directly under `response`. Undefined for what is no result, such as a request.
+ * Reads a parsed line: OpenAI's shape (`response` with `status_code` and `body`, or `error`), vLLM's (whose errors are next to a
+ * response without a body), or a completion directly under `response`. Undefined for what is not a result, such as a request.
  */
 export function readResult(line: JsonObject): Result | undefined {
   try {
     return resultOf(line);
   } catch (error) {
-    // No engine writes what nests so deeply that it cannot be printed anew.
+    // No engine writes anything nested so deeply that it cannot be serialised again.
     if (error instanceof RangeError) return undefined;
     throw error;
   }
@@ -364,7 +370,7 @@ function resultOf({ response, error }: JsonObject): Result | undefined {
   return { status, body: isSaid(error) ? errorText(error) : '' };
 }
 
-/** Whether an answer of that status is a completion. */
+/** Whether an answer with that status is a completion. */
 export function isGood(status: number): boolean {
   return status >= 200 && status <= 299;
 }
@@ -373,7 +379,7 @@ function isSaid(value: unknown): boolean {
   return value !== undefined && value !== null && value !== '';
 }
 
-/** An error as the body of an answer would hold it. */
+/** An error in the form of an answer's body. */
 function errorText(error: unknown): string {
   if (typeof error === 'string') return error;
   return JSON.stringify(isObject(error) && 'error' in error ? error : { error });
@@ -386,11 +392,11 @@ const MOST_NAME_COLUMNS = 64;
 export type Results = Awaited<ReturnType<typeof openResults>>;
 
 /**
- * What all files of a folder hold that are not requests; each line is read when its turn comes.
- * @throws UserError: 66 where a file cannot be read, 130, 143
+ * The contents of all files of a folder that are not requests; each line is read when its turn comes.
+ * @throws UserError: 66 if a file cannot be read, 130, 143
  */
 async function openResults(dir: string, names: readonly string[], stop?: AbortSignal) {
-  /** By the ids of requests, the lines that answer them, in the order of the files' names. */
+  /** By request id, the lines that answer it, in the order of the files' names. */
   const lines = new Map<string, Place[]>();
   const [cutOff, odd]: [string[], string[]] = [[], []];
   for (const name of names) {
@@ -411,26 +417,26 @@ async function openResults(dir: string, names: readonly string[], stop?: AbortSi
     }
   }
   return {
-    /** The ids of requests that have a result, a failure among them. */
+    /** The ids of requests that have a result, including failures. */
     ids: new Set(lines.keys()),
     has: (id: string) => lines.has(id),
-    /** What the lines that answer a request say, and their files. @throws UserError (66) where a file cannot be read any more */
+    /** What the lines that answer a request say, and their files. @throws UserError (66) if a file can no longer be read */
     of: (id: string) =>
       (lines.get(id) ?? []).flatMap((line) => {
-        // The file may have been changed since it was looked through.
+        // The file may have changed since it was scanned.
         const result = readResult(parseLine(bytesAt(line)) ?? {});
         return result === undefined ? [] : [{ result, path: line.path }];
       }),
-    /** What is odd about the files, a sentence each. `isKnown` says whether there is a request of that id. */
+    /** What is odd about the files, one sentence each. `isKnown` says whether there is a request with that id. */
     notes(isKnown: (id: string) => boolean): string[] {
       const all = [...lines];
       const strangers = all.flatMap(([id, places]) => (isKnown(id) ? [] : places.map(() => shownName(id))));
       const notes = {
-        [`cut off, so the last line is left out, and read again once the file has grown: ${firstOf(cutOff)}`]:
+        [`cut off, so the last line is skipped, and read again once the file has grown: ${firstOf(cutOff)}`]:
           cutOff.length,
         [`ignored, since their ids are unknown here: ${counted(strangers.length, 'result')} (${firstOf(strangers)})`]:
           strangers.length,
-        [`ignored, since no result stands there: ${counted(odd.length, 'line')} (${firstOf(odd)})`]: odd.length,
+        [`ignored, since they are not results: ${counted(odd.length, 'line')} (${firstOf(odd)})`]: odd.length,
       };
       return Object.entries(notes).flatMap(([note, count]) => (count === 0 ? [] : note));
     },

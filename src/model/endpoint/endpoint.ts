@@ -1,4 +1,4 @@
-// One OpenAI-compatible endpoint: it takes a request, and gives what one try of it came to.
+// One OpenAI-compatible endpoint: it takes a request, and returns the result of one try.
 
 import { addUsage, isTokenCount } from '../../core/costs.js';
 import { EXIT, messageOf, unavailable } from '../../core/errors.js';
@@ -27,14 +27,14 @@ import {
   wayOf,
 } from './request.js';
 
-/** What the schedule asks of an endpoint. */
+/** What the schedule needs of an endpoint. */
 export interface Endpoint {
   /** Host and port, without credentials or path. */
   readonly host: string;
   /**
-   * Makes exactly one try. Never throws: whatever happens is an `Attempt`. `attemptIndex` is 0 for the first try and varies the seed.
-   * A rejected `max_tokens` is renamed and asked again inside the same try (see request.ts), so it costs no attempt.
-   * `hear` is told the reply as it comes.
+   * Makes exactly one try. Never throws: every result is an `Attempt`. `attemptIndex` is 0 for the first try and varies the seed. A
+   * rejected `max_tokens` is renamed and sent again inside the same try (see request.ts), so it costs no attempt. `hear` receives the
+   * reply as it arrives.
    */
   call(request: ModelRequest, attemptIndex: number, abort: AbortSignal, hear?: Hear): Promise<Attempt>;
   close(): Promise<void>;
@@ -42,37 +42,37 @@ export interface Endpoint {
 
 export interface EndpointOptions extends Asked {
   /**
-   * The address in front of /chat/completions and /completions. A query is sent along; a user name and password are sent as basic
+   * The address before /chat/completions and /completions. A query is sent, too; a user name and password are sent as basic
    * authentication.
    */
   readonly baseUrl: string;
   /** Empty sends `Bearer EMPTY`. */
   readonly apiKey: string;
   readonly clocks: TimeLimits;
-  /** The proxy in between. */
+  /** The proxy to use, if any. */
   readonly proxy?: HttpProxy | undefined;
   readonly context: ContextWatch;
-  /** What holds back further requests of one call; the first of each is held back by the schedule. */
+  /** Delays further requests of one call; the schedule delays the first one of each. */
   readonly pace?: Pace;
-  /** Whose flags a remedy names. */
+  /** The prefix of the flags that a remedy names. */
   readonly flagPrefix: 'model' | 'judge' | 'agent';
   readonly raw?: RawRequests | undefined;
 }
 
-/** Requests whose prompts are whole bodies: they are sent as they are, and their answers kept as they come. */
+/** Requests whose prompts are complete bodies: they are sent verbatim, and their answers are kept verbatim. */
 interface RawRequests {
-  /** Behind the base URL. */
+  /** Appended to the base URL. */
   readonly path: string;
-  /** What the latest try of a request was answered; absent where nothing came. */
+  /** The answer to the latest try of a request; absent if nothing came. */
   readonly answers: WeakMap<ModelRequest, HttpAnswer>;
 }
 
-/** An answer over HTTP, whatever its status: a JSON document, as it came. `requestId` is empty where the server names none. */
+/** An answer over HTTP with any status: a JSON document, unchanged. `requestId` is empty if the server gives none. */
 export type HttpAnswer = Readonly<{ status: number; requestId: string; body: string }>;
 
 /** The key of an entry of /models under which `awb serve` describes its model. */
 const FACTS_KEY = 'agentworldbench';
-/** How long the list is waited for. */
+/** How long to wait for the list. */
 const MODELS_MS = 2_000;
 const MOST_MODELS_TEXT = 2 ** 22;
 const MOST_MODELS = 10;
@@ -82,7 +82,7 @@ const MOST_ERROR_TEXT = 65_536;
 const MOST_ANSWER = 2 ** 27;
 
 /**
- * Opens an endpoint. Nothing is sent before the first call. failures/rules.ts says which failures a call can have, and which of them
+ * Opens an endpoint. Nothing is sent before the first call. failures/rules.ts defines which failures a call can have, and which of them
  * stop a run.
  * @throws UserError (2) for a base URL or a key that cannot be used
  */
@@ -92,7 +92,7 @@ export function openEndpoint(options: EndpointOptions) {
   const { redact, hasKey, secrets } = wire;
   const { host, baseUrl } = wire.address;
   const models = openModels(wire, model, baseUrl.replace(/\/v1$/, ''));
-  /** What failures are classified by, as far as it is the same for each call. */
+  /** The context for classifying failures that is the same for each call. */
   const known = { host, model, flagPrefix, hasKey, isHeld: options.responseFormat !== undefined, proxy, redact };
 
   const callOnce = async (request: ModelRequest, attemptIndex: number, abort: AbortSignal, hear?: Hear) => {
@@ -100,7 +100,7 @@ export function openEndpoint(options: EndpointOptions) {
     const spent: Usage = {};
     let deadlineMs = performance.now() + options.clocks.callTimeoutMs;
     let isFirst = true;
-    /** Asks again as long as the dialect learns from what the server rejects. */
+    /** Repeats the request as long as the dialect learns from what the server rejects. */
     const ask = async (maxTokens?: number): Promise<Attempt> => {
       for (;;) {
         if (!isFirst && pace?.isLimited) {
@@ -111,7 +111,7 @@ export function openEndpoint(options: EndpointOptions) {
         }
         isFirst = false;
         const body = requestBody(options, request, attemptIndex, maxTokens);
-        // A request for one token only has the server count the prompt.
+        // A request for one token only makes the server count the prompt.
         const listener = maxTokens === 1 ? undefined : hear;
         const outcome = await exchange(request, body, abort, deadlineMs - performance.now(), listener);
         if (outcome.status === 'interrupted') return outcome;
@@ -128,7 +128,7 @@ export function openEndpoint(options: EndpointOptions) {
     return { ...(outcome.unknownModel ? await withNames(outcome) : outcome), usage: spent };
   };
 
-  /** Sends a body, and has the reply read that follows. It may take `leftMs` in all. */
+  /** Sends a body, and reads the reply. It may take `leftMs` in all. */
   const exchange = async (request: ModelRequest, body: Body, abort: AbortSignal, leftMs: number, hear?: Hear) => {
     const way = wayOf(request);
     const situation = () => ({ ...known, asked: way.words, sent: Object.keys(body), nowMs: Date.now() });
@@ -141,9 +141,9 @@ export function openEndpoint(options: EndpointOptions) {
         clocks.tail();
         const body = await readStart(response, isError ? MOST_ERROR_TEXT : 1);
         if (isError) return classify({ status, headers, body }, situation());
-        // It was not asked for and is not unpacked: a few kilobytes could become gigabytes.
+        // Compression was not requested and is not unpacked: a few kilobytes could become gigabytes.
         const what = `compressed (content-encoding ${tidy(coding, redact)})`;
-        return { status: 'failed', class: 'malformed', reason: `the reply is ${what}, which it was asked not to be` };
+        return { status: 'failed', class: 'malformed', reason: `the reply is ${what}, which was not requested` };
       }
       const growing = new Reading(clocks, way, budgetOf(body), hear);
       reading = growing;
@@ -156,13 +156,13 @@ export function openEndpoint(options: EndpointOptions) {
     });
     if (attempt.status !== 'failed' || reading === undefined) return attempt;
     const { usage, received } = reading;
-    // A failure after the server had begun to answer says so; a gateway's web page is no answer.
+    // A failure after the server had begun to answer records that; a gateway's web page is not an answer.
     return attempt.down ? { ...attempt, usage } : { ...attempt, usage, received };
   };
 
   /**
-   * Sends a prompt as the body that it is. An answer that settles its request is a reply, a refusal of this very request among them. What
-   * may pass is a failure, as elsewhere, and what would meet every other request as well stops the run.
+   * Sends a prompt that is a complete body. An answer that settles its request is a reply, even if it refuses this particular request.
+   * A failure that may pass is a failure as usual, and a failure that would affect every other request stops the run.
    */
   const pass = ({ path, answers }: RawRequests, request: ModelRequest, abort: AbortSignal): Promise<Attempt> => {
     answers.delete(request);
@@ -175,10 +175,10 @@ export function openEndpoint(options: EndpointOptions) {
       const document = parseObject(text);
       const isGood = status >= 200 && status <= 299;
       if (isGood && document === undefined) {
-        return { status: 'failed', class: 'malformed', reason: 'the answer is not a JSON object, or not whole' };
+        return { status: 'failed', class: 'malformed', reason: 'the answer is not a JSON object, or not complete' };
       }
       const requestId = oneLine(redact(headers.get('x-request-id') ?? ''), 200);
-      // Whatever was said of an error stands in the results; what is not JSON becomes a text there.
+      // The error's text is kept in the results; there, what is not JSON becomes a string.
       const content = document === undefined ? JSON.stringify({ error: text.slice(0, 4000) }) : text;
       answers.set(request, { status, requestId, body: content });
       const failure = isGood ? undefined : classify({ status, headers, body: text }, situation());
@@ -191,7 +191,7 @@ export function openEndpoint(options: EndpointOptions) {
     });
   };
 
-  /** Sends a body. `take` has what comes until its end or until one of three clocks ends it. */
+  /** Sends a body. `take` receives the answer until its end, or until one of three clocks ends it. */
   const post = async (
     path: string,
     body: string,
@@ -214,7 +214,7 @@ export function openEndpoint(options: EndpointOptions) {
     }
   };
 
-  /** The failure of an unknown model, with the models that there are. */
+  /** The failure of an unknown model, with the available models. */
   const withNames = async (failure: AttemptFailure): Promise<AttemptFailure> => {
     const { names } = await models();
     if (names.length === 0) return failure;
@@ -237,8 +237,8 @@ export function openEndpoint(options: EndpointOptions) {
     host,
     call,
     /**
-     * Reads the context length where the server tells it, before anything is asked.
-     * @throws UserError (2) where no prompt can fit beside the output budget
+     * Reads the context length before anything is asked, if the server reports it.
+     * @throws UserError (2) if no prompt can fit together with the output budget
      */
     async readContext(): Promise<ServedContext | undefined> {
       const { context: told } = await models();
@@ -246,25 +246,25 @@ export function openEndpoint(options: EndpointOptions) {
       context.described(host, told.tokens, !told.refusesBudgets);
       return { host, ...told };
     },
-    /** What `awb serve` says of its model at /models; undefined for any other server. Never rejects. */
+    /** How `awb serve` describes its model at /models; undefined for any other server. Never rejects. */
     facts: async () => (await models()).facts,
     close: () => wire.close(),
   };
 }
 
-/** Another request may fare better: the server takes this one, but not what stands in it. */
+/** Whether another request may fare better: the server works, but not with the content of this one. */
 function isOfThisRequest({ class: kind, stop, down }: AttemptFailure): boolean {
   if (kind === 'context-overflow' || kind === 'refused') return true;
   return kind === 'fatal' && down !== true && (stop === undefined || stop.exitCode === EXIT.usage);
 }
 
-/** The body with another output budget: a look at the server is to cost next to nothing. */
+/** The body with another output budget, so that probing a server costs next to nothing. */
 function withBudget(body: string, tokens: number): string {
   const { [MAX_TOKENS]: _, [MAX_COMPLETION_TOKENS]: newer, ...rest } = asObject(parseObject(body));
   return JSON.stringify({ ...rest, [newer === undefined ? MAX_TOKENS : MAX_COMPLETION_TOKENS]: tokens });
 }
 
-/** A listener that is told no secret, not even one that came in pieces; `end` lets go of what could have become one. */
+/** A listener that receives no secrets, not even one split over pieces; `end` releases text that could have become one. */
 function redacting(hear: Hear, secrets: readonly string[]): { readonly hear: Hear; end(): void } {
   const texts = { content: openGrowingRedaction(secrets), reasoning: openGrowingRedaction(secrets) };
   const tell = (text: string, kind: 'content' | 'reasoning') => {
@@ -279,9 +279,9 @@ function redacting(hear: Hear, secrets: readonly string[]): { readonly hear: Hea
 }
 
 /**
- * What a server says about its models at /models: their names, what `awb serve` adds, and the context of the model that is asked, in
- * tokens, where the server tells it. Some (vLLM and SGLang) refuse a prompt that fits without its whole budget; others end the reply at
- * the context's end. `rootUrl` is the server's, without /v1; where it is absent, nothing is asked but /models. A server that cannot be
+ * What a server says about its models at /models: their names, the additions of `awb serve`, and the context of the called model in
+ * tokens, if reported. Some servers (vLLM and SGLang) refuse a prompt that fits unless its full budget fits, too; others end the reply
+ * at the context's end. `rootUrl` is the server's address without /v1; if absent, only /models is requested. A server that cannot be
  * reached, or has no such list, counts as one without models. Nothing here rejects.
  */
 export function openModels(wire: Wire, model: string, rootUrl?: string) {
@@ -299,7 +299,7 @@ export function openModels(wire: Wire, model: string, rootUrl?: string) {
     const { max_model_len, meta, max_context_length, context_length, context_window, owned_by } = entry;
     const told = [max_model_len, asObject(meta).n_ctx, max_context_length, context_length, context_window];
     if (owned_by === 'llamacpp' && rootUrl !== undefined && !told.some(isContext)) {
-      // llama.cpp's server tells a slot's context outside its API.
+      // llama.cpp's server reports a slot's context outside its API.
       told.push(asObject((await documentAt(`${rootUrl}/props`)).default_generation_settings).n_ctx);
     }
     const tokens = told.find(isContext);
@@ -309,7 +309,7 @@ export function openModels(wire: Wire, model: string, rootUrl?: string) {
   const read = async () => {
     const { data } = await documentAt('/models');
     const entries = Array.isArray(data) ? data.filter(isObject) : [];
-    // A server that is still loading may tell later.
+    // A server that is still loading may report it later.
     if (entries.length === 0) told = undefined;
     const ids = entries.map(({ id }) => id).filter((id) => typeof id === 'string');
     const entry = entries.find(({ id }) => id === model) ?? (entries.length === 1 ? entries[0] : undefined);
@@ -327,7 +327,7 @@ export function openModels(wire: Wire, model: string, rootUrl?: string) {
   };
 }
 
-/** Undefined where the value is nested too deeply to be walked. */
+/** Undefined if the value is nested too deeply to walk. */
 function redacted(facts: JsonObject, redact: Redact): JsonObject | undefined {
   try {
     return asObject(redactValue(facts, redact));

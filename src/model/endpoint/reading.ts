@@ -1,4 +1,4 @@
-// Reads a reply as it grows: events or one JSON document -> the answer, or what is wrong with it. Nothing of it is trusted.
+// Reads a reply as it grows: events or one JSON document -> the answer, or what is wrong with it. Nothing in it is trusted.
 
 import { StringDecoder } from 'node:string_decoder';
 import { isTokenCount } from '../../core/costs.js';
@@ -11,31 +11,34 @@ import { type CallContext, isHtml, SCORES_A_REPLY } from '../failures/rules.js';
 import type { RunningLimits } from '../http/time-limits.js';
 import { CHAT, SCORED_CHAT, type Way } from './request.js';
 
-/** Why a server ended a reply that the model had not finished (vLLM and SGLang, OpenRouter, DeepSeek). */
+/** Reasons of servers for ending a reply that the model had not finished (vLLM and SGLang, OpenRouter, DeepSeek). */
 const ENDED_EARLY = new Set(['abort', 'error', 'insufficient_system_resource']);
 /** More than any token's text has, so that only a server that ignores the budget reaches the bound. */
 const CHARACTERS_PER_TOKEN = 64;
 const LEAST_BOUND = 8 * 2 ** 20;
-/** A string can hold this with room to spare; no budget raises the bound above it. */
+/** Well below the longest possible string; no budget raises the bound above it. */
 const MOST_BOUND = 2 ** 28;
-/** What the scores of a long prompt's tokens may take: a hundred characters for each of half a million. */
+/** Room for the scores of a long prompt's tokens: a hundred characters for each of half a million. */
 const SCORED_BOUND = 2 ** 26;
-/** An object with none of these keys is no message of a chat. */
+/** An object with none of these keys is not a chat message. */
 const MESSAGE_KEYS = ['content', 'reasoning_content', 'reasoning', 'refusal', 'tool_calls', 'function_call'];
 
-/** Rounding may leave a probability a trifle above 1. */
+/** Rounding may leave a probability slightly above 1. */
 const ROUNDING = 1e-3;
 
-/** What a reply tells of its own progress. */
+/** What a reply reports about its own progress. */
 type Clocks = Pick<RunningLimits, 'progress' | 'tail' | 'firstTokenMs'>;
 
-/** Ends the reading of a body: it makes no sense, or its cause says that a web page came in the model's place, or what error was told. */
+/**
+ * Ends the reading of a body that makes no sense; its cause may say that a web page came instead of the model's reply, or which error
+ * was reported.
+ */
 class Malformed extends Error {}
 
-/** A reply as it grows. Nothing behind its end belongs to it, except its token counts. */
+/** A reply as it grows. Only token counts may still follow its end. */
 export class Reading {
   readonly usage: Usage = {};
-  /** Whether the reply has come to its end. If something is late or broken behind it, only the token counts are lost. */
+  /** Whether the reply is complete. If something after that is late or broken, only the token counts are lost. */
   finished = false;
   readonly #mostCharacters: number;
   readonly #isChat: boolean;
@@ -55,8 +58,8 @@ export class Reading {
   #promptScores: readonly TokenScore[] | undefined;
 
   /**
-   * `maxTokens` is the output budget that was asked for. A reply with more than 64 characters a token (and more than 8 Mi) is
-   * cut off. `hear` is told each piece of text as it comes.
+   * `maxTokens` is the requested output budget. A reply with more than 64 characters per token (and more than 8 Mi) is cut off. `hear`
+   * receives each piece of text as it arrives.
    */
   constructor(
     private readonly clocks: Clocks,
@@ -70,12 +73,12 @@ export class Reading {
     this.#mostCharacters = Math.min(MOST_BOUND, Math.max(least, CHARACTERS_PER_TOKEN * maxTokens));
   }
 
-  /** Characters of the reply that have come so far, thinking included. */
+  /** Characters of the reply received so far, including thinking. */
   get received(): number {
     return this.#content.length + this.#reasoning.length;
   }
 
-  /** Takes the next piece of the body; false when nothing behind it matters any more. */
+  /** Takes the next piece of the body; false if nothing after it matters any more. */
   feed(piece: Buffer): boolean {
     this.#read(() => {
       this.#grow(this.#decoder.write(piece));
@@ -85,7 +88,7 @@ export class Reading {
     return this.#broken === undefined;
   }
 
-  /** What the body came to, once it has ended or is given up. */
+  /** The result of the body, once it has ended or is given up. */
   outcome(context: () => CallContext): AttemptReply | AttemptFailure {
     this.#read(() => {
       this.#grow(this.#decoder.end());
@@ -100,7 +103,7 @@ export class Reading {
     return this.#failed('malformed', reason, isPage ? { down: true } : {});
   }
 
-  /** Reads on, until the body is found to be broken. */
+  /** Continues reading until the body is found to be broken. */
   #read(read: () => void): void {
     if (this.#broken !== undefined) return;
     try {
@@ -118,8 +121,8 @@ export class Reading {
   #completed(context: () => CallContext): AttemptReply | AttemptFailure {
     const finishReason = this.#finishReason;
     if (this.#isScored && this.#promptScores === undefined) {
-      // A server that knows nothing of scores answers as if they had not been asked for, and will do so for every row.
-      const reason = 'the reply holds no prompt_logprobs';
+      // A server without support for scores answers as if they had not been requested, and will do so for every row.
+      const reason = 'the reply has no prompt_logprobs';
       const stop = unavailable(`${context().host}: ${reason}; ${SCORES_A_REPLY}`);
       return this.#failed('fatal', reason, { stop });
     }
@@ -134,7 +137,7 @@ export class Reading {
     }
     if (!this.#hasMessage) {
       const what = this.#isChat ? 'message: neither content nor reasoning' : 'text';
-      return this.#failed('malformed', `the reply holds no ${what}`);
+      return this.#failed('malformed', `the reply has no ${what}`);
     }
     const { firstTokenMs } = this.clocks;
     return {
@@ -152,11 +155,11 @@ export class Reading {
   #grow(piece: string): void {
     let text = piece;
     if (this.#kind === 'unknown') {
-      // White space in front of the body, a byte order mark included, belongs to no reply: some servers keep a connection alive
-      // with it.
+      // White space before the body, including a byte order mark, is not part of a reply: some servers use it to keep a connection
+      // alive.
       text = piece.trimStart();
       if (text === '') return;
-      // The first character shows it, whatever was asked for.
+      // The first character decides, whatever was requested.
       this.#kind = '{[<"'.includes(text.charAt(0)) ? 'document' : 'events';
     }
     if (this.#kind === 'document') this.#document += text;
@@ -189,12 +192,12 @@ export class Reading {
     } else throw new Malformed(text.trim() === '' ? 'the reply has no body' : 'the reply is not JSON');
   }
 
-  /** Reads a whole completion, or a piece of one. */
+  /** Reads a complete completion, or a piece of one. */
   #readCompletion(completion: JsonObject, isWhole: boolean): void {
     const { model, usage, error, prompt_logprobs: told } = completion;
     if (typeof model === 'string' && model !== '') this.#servedModel = model;
     countInto(this.usage, usage);
-    // Older vLLM has no `error` around what it says.
+    // Older vLLM has no `error` around its message.
     if (error || completion.object === 'error')
       throw new Malformed('an error', { cause: { told: error || completion } });
     const choice = firstChoice(completion.choices);
@@ -215,12 +218,12 @@ export class Reading {
       if (typeof reason !== 'string') throw new Malformed('finish_reason of the reply is not text');
       this.#finishReason = reason;
     }
-    // The closing brace shows that a document is whole: some servers leave finish_reason out.
+    // The closing brace shows that a document is complete: some servers leave finish_reason out.
     this.finished = isWhole || this.#finishReason !== undefined;
     if (this.finished && !isWhole) this.clocks.tail();
   }
 
-  /** Adds a message, or a piece of it; true where it held any text. */
+  /** Adds a message, or a piece of it; true if it contained any text. */
   #add(message: unknown): boolean {
     if (message === undefined || message === null) return false;
     if (!isObject(message)) throw new Malformed('a message of the reply is not an object');
@@ -241,8 +244,8 @@ export class Reading {
 }
 
 /**
- * Takes token counts over as OpenAI names them, and DeepSeek's name for cached ones. Every prompt has tokens: a server that says 0 did not
- * count them, nor its output where that is 0 as well. More cached tokens than the prompt has are no count.
+ * Adopts token counts under OpenAI's names, and under DeepSeek's name for cached ones. Every prompt has tokens: a server that says 0
+ * did not count them, nor its output if that is 0, too. More cached tokens than the prompt has are not a valid count.
  */
 export function countInto(usage: Usage, raw: unknown): void {
   const { prompt_tokens: prompt, completion_tokens: output, ...more } = asObject(raw);
@@ -258,7 +261,7 @@ export function countInto(usage: Usage, raw: unknown): void {
   if (isTokenCount(reasoning)) usage.reasoningTokens = reasoning;
 }
 
-/** The error as JSON; empty if it is nested too deeply to be written again. */
+/** The error as JSON; empty if it is nested too deeply to be serialised again. */
 function textOfError(error: unknown): string {
   try {
     return JSON.stringify({ error });
@@ -275,7 +278,7 @@ function firstChoice(choices: unknown): JsonObject | undefined {
   return choices.find(({ index }) => (index ?? 0) === 0);
 }
 
-/** A text of a message: as it is, as a list of parts, or left out. */
+/** A text in a message: a string, a list of parts, or absent. */
 function textIn(message: JsonObject, name: string): string {
   const value = message[name];
   if (typeof value === 'string') return value;
@@ -285,24 +288,24 @@ function textIn(message: JsonObject, name: string): string {
   throw new Malformed(`${name} of the reply is not text`);
 }
 
-/** A stream of server-sent events (WHATWG HTML, 9.2.6) -> the data of each event. Events are told apart by their data alone. */
+/** A stream of server-sent events (WHATWG HTML, 9.2.6) -> the data of each event. Only their data distinguishes events. */
 export class EventStream {
-  /** The line under way. */
+  /** The current line. */
   #line = '';
-  /** The data of the event under way; undefined where it has none. */
+  /** The data of the current event; undefined if it has none. */
   #data: string | undefined;
-  /** The text so far ended in a carriage return: a line feed behind it belongs to the same line end. */
+  /** The text so far ended in a carriage return: a line feed after it belongs to the same line end. */
   #afterReturn = false;
 
-  /** `onData` is told the data of each event that has any; it may be empty. */
+  /** `onData` receives the data of each event that has any; it may be empty. */
   constructor(private readonly onData: (data: string) => void) {}
 
-  /** Characters held of what is not whole yet. */
+  /** Characters of the incomplete line and event. */
   get held(): number {
     return this.#line.length + (this.#data?.length ?? 0);
   }
 
-  /** Takes the next piece of the stream. Only what is new is looked through. */
+  /** Takes the next piece of the stream. Only new text is scanned. */
   feed(piece: string): void {
     const [rest = '', ...lines] = this.#withLineFeeds(piece).split('\n');
     this.#line += rest;
@@ -317,7 +320,7 @@ export class EventStream {
     this.feed('\n\n');
   }
 
-  /** Lines end in CR, LF or both; no other carriage return stands in a stream of JSON. */
+  /** Lines end in CR, LF or both; a stream of JSON contains no other carriage return. */
   #withLineFeeds(piece: string): string {
     if (piece === '') return piece;
     const text = this.#afterReturn && piece.startsWith('\n') ? piece.slice(1) : piece;
@@ -337,8 +340,8 @@ export class EventStream {
 }
 
 /**
- * How likely a model held the tokens of a prompt to be, as vLLM tells it: those that are scored, in their order. `null` stands for one
- * that is not, and an object of one member, under the token's number, for one that is. Undefined where it is anything else.
+ * How likely a model found the tokens of a prompt, as vLLM reports it: the scored ones, in order. `null` stands for a token without a
+ * score, and an object with one member, named by the token's number, for one with a score. Undefined for anything else.
  */
 export function promptScoresIn(told: unknown): readonly TokenScore[] | undefined {
   if (!Array.isArray(told)) return undefined;
@@ -346,7 +349,7 @@ export function promptScoresIn(told: unknown): readonly TokenScore[] | undefined
   for (const position of told) {
     const score = position === null ? null : scoreIn(position);
     if (score === undefined) return undefined;
-    // What is behind a gap alone goes together.
+    // Only what follows the last gap belongs together.
     if (score === null) scores.length = 0;
     else scores.push(score);
   }

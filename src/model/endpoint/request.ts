@@ -1,4 +1,4 @@
-// What an endpoint is asked: where a request goes, its body as the servers take it, and the seed of each try.
+// What an endpoint is asked: where a request goes, its body as the servers accept it, and the seed of each try.
 
 import { PARAMETERS, type Sampling } from '../../core/sampling.js';
 import type { ModelRequest } from '../../core/types.js';
@@ -10,12 +10,12 @@ export interface Asked {
   readonly sampling: Sampling;
   /** Replies are streamed. */
   readonly stream: boolean;
-  /** The form that replies are held to, as the wire format's `response_format`. */
+  /** The required form of replies, as the wire format's `response_format`. */
   readonly responseFormat?: unknown;
   readonly dialect: Dialect;
 }
 
-/** The ways of asking: their paths behind the base URL, and what is asked for in words. */
+/** The kinds of requests: their paths after the base URL, and names for messages. */
 export const CHAT = { path: '/chat/completions', words: 'chat completions' } as const;
 const COMPLETION = { path: '/completions', words: 'completions' } as const;
 /** A chat whose last message is scored. */
@@ -28,14 +28,14 @@ export function wayOf(request: ModelRequest): Way {
 }
 
 /**
- * What has a server score the last message, as vLLM names it: the prompt ends with that message, and each of its tokens is told with
- * its own probability and with that of no other.
+ * Makes a server score the last message, in vLLM's terms: the prompt ends with that message, and each of its tokens is returned with
+ * its own probability only.
  */
 const SCORING = { add_generation_prompt: false, prompt_logprobs: 0 } as const;
 
 /**
- * The body of a request as the servers take it: what is set, and nothing that is not. What a chat alone knows (reasoning effort,
- * the form of the reply) stays out of a completion's.
+ * The body of a request as the servers accept it: only what is set. Parameters of a chat (reasoning effort, the form of the reply) are
+ * left out of a completion's body.
  */
 export function requestBody(
   { model, sampling, stream, responseFormat, dialect }: Asked,
@@ -59,7 +59,7 @@ export function requestBody(
 
 /**
  * A body as JSON. Half of a surrogate pair has no form in UTF-8, and every engine refuses a text with one, some as if the server had
- * failed: U+FFFD takes its place, as where any such text is encoded.
+ * failed: it is replaced by U+FFFD, as in any UTF-8 encoder.
  */
 export function bodyText(body: Body): string {
   const text = JSON.stringify(body);
@@ -67,15 +67,15 @@ export function bodyText(body: Body): string {
   return text.replace(/(\\\\)|\\ud[89a-f][0-9a-f]{2}/g, (_half, backslashes?: string) => backslashes ?? '\ufffd');
 }
 
-/** The output budget of a body, in tokens; undefined where it has none. */
+/** The output budget of a body, in tokens; undefined if it has none. */
 export function budgetOf(body: Body): number | undefined {
   const budget = body[MAX_TOKENS] ?? body[MAX_COMPLETION_TOKENS];
   return typeof budget === 'number' ? budget : undefined;
 }
 
 /**
- * The seed of one try: `(seed + 1,000,003 * seedOffset + 7,919 * attemptIndex) mod 2^31`. The first try of the first repeat is
- * asked under the seed as given; two primes keep repeats and tries apart.
+ * The seed of one try: `(seed + 1,000,003 * seedOffset + 7,919 * attemptIndex) mod 2^31`. The first try of the first repeat uses the
+ * seed unchanged; two primes keep repeats and tries apart.
  */
 export function seedOf(seed: number, seedOffset: number, attemptIndex: number): number {
   const modulus = 2 ** 31;
@@ -92,8 +92,8 @@ const STREAM_OPTIONS = 'stream_options';
 export type Dialect = ReturnType<typeof openDialect>;
 
 /**
- * Opens a dialect. `onNotice` is told each change once, however many calls run into it. `dropped` are parameters left out from the
- * start, as an earlier session of the run found them rejected; so it is with the name of `max_tokens`.
+ * Opens a dialect. `onNotice` receives each change once, however many calls run into it. `dropped` are parameters left out from the
+ * start because an earlier session of the run found them rejected; `isRenamed` says the same about `max_tokens`.
  */
 export function openDialect(options: {
   readonly allowParamDrop: boolean;
@@ -103,10 +103,10 @@ export function openDialect(options: {
 }) {
   const rejects = new Set(options.dropped);
   if (options.isRenamed) rejects.add(MAX_TOKENS);
-  // Without these no answer changes, but streamed replies may lack their usage.
+  // Leaving these out changes no answer, but streamed replies may lack their usage.
   const isDrop = (name: string) => name !== MAX_TOKENS && name !== STREAM_OPTIONS;
   return {
-    /** The request body as the servers take it: parameters renamed and left out. */
+    /** The request body as the servers accept it: with parameters renamed and left out. */
     translate(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
       const translated: Record<string, unknown> = {};
       for (const [name, value] of Object.entries(body)) {
@@ -115,7 +115,7 @@ export function openDialect(options: {
       }
       return translated;
     },
-    /** Learns from a rejected parameter. True when a body translated anew is worth sending; false when the run must stop. */
+    /** Learns from a rejected parameter. True if a newly translated body is worth sending; false if the run must stop. */
     learn(rejected: string): boolean {
       if (isDrop(rejected) && (!options.allowParamDrop || rejected === MAX_COMPLETION_TOKENS)) return false;
       if (!rejects.has(rejected)) options.onNotice(`the server rejects ${rejected}: ${changeFor(rejected)}`);

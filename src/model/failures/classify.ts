@@ -1,4 +1,4 @@
-// Classifies what went wrong with a call: an error that a server told, or what the connection, TLS or a proxy threw.
+// Classifies what went wrong with a call: an error reported by a server, or thrown by the connection, TLS or a proxy.
 
 import { EXIT, UserError, unavailable } from '../../core/errors.js';
 import { asObject } from '../../core/json.js';
@@ -6,7 +6,7 @@ import type { AttemptFailure } from '../attempt.js';
 import { tidy } from '../http/wording.js';
 import { asText, type CallContext, type Classified, RULES, readError, type Situation } from './rules.js';
 
-/** What a call came to: an HTTP answer, an error object in a stream (no status, or 200), or what the connection threw. */
+/** The outcome of a failed call: an HTTP answer, an error object in a stream (no status, or 200), or what the connection threw. */
 export interface Evidence {
   readonly status?: number | undefined;
   /** The body as text. */
@@ -17,9 +17,9 @@ export interface Evidence {
 }
 
 /**
- * Classifies a failure. `rate-limit`, `transient`, `timeout` and `malformed` are worth another try. `fatal` with `stop` ends
- * the run. `fatal` without `stop` fails this row for good: an unknown 4xx may be about this row alone, it is not the model's
- * refusal, and it is not likely to change.
+ * Classifies a failure. `rate-limit`, `transient`, `timeout` and `malformed` are worth a retry. `fatal` with `stop` ends the run.
+ * `fatal` without `stop` fails this row for good: an unknown 4xx may concern only this row, is not the model's refusal, and is unlikely
+ * to change.
  */
 export function classify(evidence: Evidence, context: CallContext): AttemptFailure {
   if (evidence.error !== undefined) return classifyConnection(evidence.error, context);
@@ -37,7 +37,7 @@ export function classify(evidence: Evidence, context: CallContext): AttemptFailu
   };
 }
 
-/** The statuses that error types stand for, for error objects that came without a status (in a stream, or with a 200). */
+/** The statuses of error types, for error objects that came without a status (in a stream, or with a 200). */
 const STATUS_OF_TYPE: readonly (readonly [RegExp, number])[] = [
   [/rate.?limit|resource_exhausted|too_many_requests|insufficient_quota/i, 429],
   [/authentication/i, 401],
@@ -57,7 +57,7 @@ const UNEXPLAINED: Classified = { failure: { class: 'fatal' }, what: 'the server
 
 function describe(what: string, { said, status, model, redact }: Situation, failure: Classified['failure']): string {
   const page = said.html ? 'a web page' : '';
-  // Of an unknown model a server names those that it has.
+  // For an unknown model, a server names those that it has.
   const isName = (found: string) => failure.unknownModel === true || model.includes(found);
   const words = [page, tidy(said.message, redact, isName)].filter((part) => part !== '').join(', ');
   // The used share of a rate limit differs from call to call.
@@ -95,8 +95,8 @@ function classifyConnection(error: unknown, { host, proxy, redact }: CallContext
     reason,
     ...(remedy !== undefined && { stop: unavailable(`${host}: ${reason}; ${remedy}`) }),
   });
-  // Through a proxy it is the proxy that could not be reached.
-  const named = proxy && `the proxy ${proxy.host} that ${proxy.variable} names`;
+  // With a proxy, it is the proxy that could not be reached.
+  const named = proxy && `the proxy ${proxy.host} (${proxy.variable})`;
   const known = UNREACHABLE[code];
   if (known !== undefined) {
     return { ...failed('transient', `${known} (${code})${named ? ` at ${named}` : ''}`), unreachable: true };
@@ -116,13 +116,13 @@ function classifyConnection(error: unknown, { host, proxy, redact }: CallContext
     return failed('transient', `the call failed (${tidy(code === '' ? message : code, redact)})`);
   }
   if (refusal !== '407') {
-    return { ...failed('transient', `${named} lets nothing through (HTTP ${refusal})`), unreachable: true };
+    return { ...failed('transient', `${named} refuses the connection (HTTP ${refusal})`), unreachable: true };
   }
-  const remedy = `give it http://user:password@${proxy.host}, or exclude the host with NO_PROXY=${host}`;
-  return failed('fatal', `${named} wants other credentials (HTTP 407)`, remedy);
+  const remedy = `set it to http://user:password@${proxy.host}, or exclude the host with NO_PROXY=${host}`;
+  return failed('fatal', `${named} requires other credentials (HTTP 407)`, remedy);
 }
 
-/** The innermost cause that has a code, as the client and Node wrap what the socket said. */
+/** The innermost cause with a code, since the client and Node wrap the socket's error. */
 function rootOf(error: unknown): { code: string; message: string } {
   let code = '';
   let message = '';
@@ -133,6 +133,6 @@ function rootOf(error: unknown): { code: string; message: string } {
     message = asText(told.message) || message;
     cause = Array.isArray(told.errors) && told.errors.length > 0 ? told.errors[0] : told.cause;
   }
-  // The client keeps nothing of a connection that was not made in time.
+  // The client keeps no details of a connection that was not made in time.
   return { code: code === '' && message === 'Request timed out.' ? 'ETIMEDOUT' : code, message };
 }

@@ -1,4 +1,4 @@
-// What a failure is recognised by, whatever form and words the server used for it: a table of rules, and what each makes of the failure.
+// How to recognise failures, whatever form and words the server used: a table of rules, and the result of each.
 
 import { isTokenCount } from '../../core/costs.js';
 import { EXIT, type ExitCode } from '../../core/errors.js';
@@ -16,14 +16,14 @@ export interface CallContext {
   readonly model: string;
   /** What the server was asked for, in words. */
   readonly asked: string;
-  /** Whose flags a remedy names; empty where no model is asked and the flags have no prefix. */
+  /** The prefix of the flags that a remedy names; empty if no model is asked and the flags have no prefix. */
   readonly flagPrefix: 'model' | 'judge' | 'agent' | '';
   readonly hasKey: boolean;
-  /** Whether replies are held to a form that this program asks for, and not the user with --extra-body. */
+  /** Whether this program, and not the user with --extra-body, requires a form of replies. */
   readonly isHeld?: boolean;
-  /** The request body's keys as they were sent: no other parameter counts as rejected. */
+  /** The keys of the request body as sent: no other parameter counts as rejected. */
   readonly sent: readonly string[];
-  /** The proxy in between, and the environment variable that names it. */
+  /** The proxy in use, and the environment variable that names it. */
   readonly proxy?: { readonly host: string; readonly variable: string } | undefined;
   readonly redact: Redact;
   /** Milliseconds since the epoch, for a Retry-After that is a date. */
@@ -33,12 +33,12 @@ export interface CallContext {
 /** A failure as the rules see it. */
 export type Situation = CallContext & Readonly<{ said: ReturnType<typeof readError>; status: number }>;
 
-/** What a rule makes of it. */
+/** The result of a rule. */
 export interface Classified {
   readonly failure: Omit<AttemptFailure, 'status' | 'reason' | 'stop'>;
-  /** The failure in our words. */
+  /** The failure in awb's words. */
   readonly what: string;
-  /** Where it stops the run: what to do, and the exit code (69 where it is not given). */
+  /** If it stops the run: what to do, and the exit code (69 by default). */
   readonly remedy?: string;
   readonly exitCode?: ExitCode;
 }
@@ -74,7 +74,7 @@ const CONTEXT_TOKENS = [
   /cannot be greater than max_model_len=(\d+)/i,
 ];
 
-/** Only exact counts: newer vLLM stops counting where the budget ends and says "at least". */
+/** Only exact counts: newer vLLM stops counting at the budget and says "at least". */
 const PROMPT_TOKENS = [
   /\((\d[\d,]*) (?:in the messages|in your prompt|of text input)/i,
   /messages resulted in (\d[\d,]*) tokens/i,
@@ -94,38 +94,38 @@ const PROMPT_TOKENS = [
 
 const TOO_LARGE =
   /max_(?:completion_|new_)?tokens\b.{0,80}(?:too large|too high|valid range|above maximum|less than or equal|cannot exceed|must be (?:<|less))|supports at most \d+ (?:completion|output) tokens|max_(?:completion_)?tokens is limited/is;
-/** Words for the form of replies as servers, and the engines behind them, use them. */
+/** Words for the form of replies, as used by servers and the engines behind them. */
 const FORM =
   /response[_ ]?format|json[_ ]?schema|\bschema\b|structured[_ ]outputs?|guided[_ ](?:json|decoding)|\bgrammars?\b/i;
 const REJECTION =
   /unsupported|not supported|n[o']t support|unknown|unrecognized|unexpected|not permitted|not allowed|extra_forbidden|cannot find field|cannot both be|only the default|invalid (?:parameter|argument|field|value)|deprecated/i;
 
-/** What a server must be able to do where the probabilities of a given reply are asked for. */
+/** What a server must support if the probabilities of a given reply are requested. */
 export const SCORES_A_REPLY =
-  'name an endpoint that scores a given reply: vLLM (prompt_logprobs of a chat) or awb serve; --local GGUF starts that one here';
+  'name an endpoint that scores a given reply: vLLM (prompt_logprobs of a chat) or awb serve, which --local GGUF starts here';
 
 /** How the user leaves a parameter out. A parameter that is not listed came from --extra-body. */
 const FLAGS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     PARAMETERS.flatMap(({ wire, leftOutBy }) => (leftOutBy === undefined ? [] : [[wire, leftOutBy]])),
   ),
-  stream: 'ask for whole replies with --no-stream',
+  stream: 'ask for complete replies with --no-stream',
   prompt_logprobs: SCORES_A_REPLY,
   add_generation_prompt: SCORES_A_REPLY,
-  [MAX_COMPLETION_TOKENS]: 'give endpoints that take the same parameters',
+  [MAX_COMPLETION_TOKENS]: 'use endpoints that accept the same parameters',
 };
-/** These are part of every request, so they are never what the server objects to. */
+/** These are part of every request, so servers never object to them. */
 const ALWAYS_SENT = ['model', 'messages', 'prompt'];
 const NEVER_DROPPED = ['stream', 'prompt_logprobs', 'add_generation_prompt', MAX_COMPLETION_TOKENS];
 
-/** First match wins. */
+/** The first match wins. */
 export const RULES: readonly ((situation: Situation) => Classified | false)[] = [
   ({ status }) =>
     status >= 300 &&
     status <= 399 && {
       failure: { class: 'fatal', down: true },
       what: 'the server redirects',
-      remedy: 'give the address that it redirects to as base URL',
+      remedy: 'use the address that it redirects to as the base URL',
     },
   ({ said, status }) =>
     ![401, 404, 429].includes(status) &&
@@ -153,8 +153,8 @@ export const RULES: readonly ((situation: Situation) => Classified | false)[] = 
       failure: { class: 'auth' },
       what: status === 403 ? 'access denied' : hasKey ? 'the API key is refused' : 'an API key is needed',
       remedy: hasKey
-        ? `check the key given by ${sources}, and what it may use`
-        : `give one by ${sources}${isOpenAi ? '' : ' (OPENAI_API_KEY is sent to api.openai.com alone)'}`,
+        ? `check the key given by ${sources}, and its permissions`
+        : `give one with ${sources}${isOpenAi ? '' : ' (OPENAI_API_KEY is sent only to api.openai.com)'}`,
       exitCode: EXIT.authRefused,
     };
   },
@@ -197,7 +197,7 @@ export const RULES: readonly ((situation: Situation) => Classified | false)[] = 
       remedy: 'lower --max-tokens to what the model can write',
       exitCode: EXIT.usage,
     },
-  // A form that this program asks for is never left out: replies would then be made in another way than the run says.
+  // A form required by this program is never left out: replies would then differ from what the run records.
   ({ said, status, sent, isHeld }) =>
     isHeld === true &&
     (isAboutBody(status) || status === 501) &&
@@ -205,7 +205,7 @@ export const RULES: readonly ((situation: Situation) => Classified | false)[] = 
     FORM.test([said.param, ...said.located, said.text].join(' ')) && {
       failure: { class: 'fatal' },
       what: 'the server rejects the JSON schema of the verdicts',
-      remedy: 'do without --verdict-schema, or name an endpoint that holds replies to a JSON schema',
+      remedy: 'leave out --verdict-schema, or use an endpoint that enforces a JSON schema',
       exitCode: EXIT.usage,
     },
   ({ said, status, sent }) => {
@@ -228,16 +228,16 @@ export const RULES: readonly ((situation: Situation) => Classified | false)[] = 
     },
   // This is not an overflow: a proxy's limit on bodies says nothing about the model.
   ({ status }) =>
-    status === 413 && { failure: { class: 'fatal' }, what: 'the request is larger than the server takes' },
+    status === 413 && { failure: { class: 'fatal' }, what: 'the request is larger than the server accepts' },
   ({ status, said }) => {
     if (status < 500 && ![408, 409, 425].includes(status)) return false;
-    // A gateway with nobody behind it, or a server that is loading. A gateway's 504 may come from a long reply.
+    // A gateway without a server behind it, or a server that is loading. A gateway's 504 may come from a long reply.
     const down = status === 502 || status === 503 || (said.html && status !== 504);
     return { failure: { class: 'transient', ...(down && { down }) }, what: 'the server failed' };
   },
 ];
 
-/** Whether a status is of an error about the request's body. */
+/** Whether a status belongs to an error about the request's body. */
 function isAboutBody(status: number): boolean {
   return [400, 413, 416, 422].includes(status);
 }
@@ -251,7 +251,7 @@ function rejectedAmong(sent: readonly string[], said: Situation['said']): string
   const parameters = sent.filter((name) => !ALWAYS_SENT.includes(name));
   const named = parameters.find((name) => said.param === name || said.located.includes(name));
   if (named !== undefined || !REJECTION.test(said.text)) return named;
-  // Where several are named, the server complains about the first, and the others explain it.
+  // If several are named, the server complains about the first, and the others explain it.
   const words = said.message.match(/[\w-]+/g) ?? [];
   return words.find((word) => parameters.includes(word) && word !== 'stream' && word !== 'stop');
 }
@@ -275,7 +275,7 @@ export function readError(body: string) {
   const type = asText(error.type ?? error.status ?? root.error_type);
   const code = asText(asObject(error.innererror).code ?? error.code ?? root.code);
   return {
-    /** All that was said, for the patterns: messages and codes, but never the request that some servers echo. */
+    /** Everything the server said, for the patterns: messages and codes, but never the request that some servers echo. */
     text: [type, code, asText(error.code), asText(error.param), words].join('\n').slice(0, MOST_LOOKED_THROUGH),
     /** The message as a person reads it. */
     message: words === '' && !html ? body : words,
@@ -299,7 +299,7 @@ function locationOf(detail: unknown): string {
   return Array.isArray(loc) ? asText(loc.find((part) => typeof part === 'string' && part !== 'body')) : '';
 }
 
-/** Those of the counts that are credible. */
+/** The credible counts. */
 function countsOf(found: { contextTokens: unknown; promptTokens: unknown }) {
   return {
     ...(isTokenCount(found.contextTokens) && { contextTokens: found.contextTokens }),

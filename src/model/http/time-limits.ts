@@ -1,4 +1,4 @@
-// The three clocks of a call: they end it when no first token comes, no further token, or no end.
+// The three clocks of a call: they end it if there is no first token, no further token, or no end.
 
 import { setMaxListeners } from 'node:events';
 import { LONGEST_TIMER_MS } from '../../core/timers.js';
@@ -25,14 +25,14 @@ export function startClocks(clocks: TimeLimits, stream: boolean, abort: AbortSig
     };
     return setTimeout(expire, Math.max(0, Math.min(ms, LONGEST_TIMER_MS)));
   };
-  const whole = after(leftMs, `no whole reply within ${seconds(clocks.callTimeoutMs)} (--call-timeout)`);
+  const whole = after(leftMs, `no complete reply within ${seconds(clocks.callTimeoutMs)} (--call-timeout)`);
   const first = `no first token within ${seconds(clocks.firstTokenTimeoutMs)} (--first-token-timeout)`;
   let step = stream ? after(clocks.firstTokenTimeoutMs, first) : undefined;
-  // Many calls share this signal, each with a listener of its own.
+  // Many calls share this signal, each with its own listener.
   setMaxListeners(0, abort);
   abort.addEventListener('abort', cancel, { once: true });
   return Object.assign(passed, {
-    /** Aborted when a clock runs out or the run is aborted. */
+    /** Aborted if a clock runs out or the run is aborted. */
     signal: controller.signal,
     progress(): void {
       if (!stream) return;
@@ -44,7 +44,7 @@ export function startClocks(clocks: TimeLimits, stream: boolean, abort: AbortSig
       clearTimeout(step);
       step = after(clocks.gapTimeoutMs, `no further token within ${seconds(clocks.gapTimeoutMs)} (--gap-timeout)`);
     },
-    /** The reply is complete: the rest is waited for only briefly. */
+    /** The reply is complete: wait only briefly for the rest. */
     tail(): void {
       clearTimeout(step);
       step = setTimeout(cancel, Math.min(TAIL_MS, clocks.gapTimeoutMs));

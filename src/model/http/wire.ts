@@ -1,4 +1,4 @@
-// The wire to one server: the openai client straight over undici's dispatcher, without its time limits; and `fetch` for downloads.
+// The connection to one server: the openai client directly over undici's dispatcher, without its time limits; and `fetch` for downloads.
 
 import { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
@@ -7,7 +7,7 @@ import { openRedaction, type Redact } from '../../core/redaction.js';
 import { LONGEST_TIMER_MS } from '../../core/timers.js';
 import { type Address, type HttpProxy, proxyFor, readAddress } from './address.js';
 
-/** How long it may take to connect. Nothing else is timed here: the endpoint's clocks do that. */
+/** How long connecting may take. Nothing else is timed here: the endpoint's clocks do that. */
 const CONNECT_TIMEOUT_MS = 20_000;
 
 /** Nothing is loaded before the first request, so that help and refusals stay fast. */
@@ -36,8 +36,8 @@ export class Wire {
   }
 
   /**
-   * Gets what is at a path behind the base URL, or at a whole URL, or posts a body there: bytes, so that it is held only once while the
-   * call lasts, or pieces as the server takes them. Resolves when the head of the answer has come, whatever its status. No redirect is
+   * Gets what is at a path after the base URL, or at a complete URL, or posts a body there: bytes, so that only one copy exists during
+   * the call, or pieces at the server's pace. Resolves when the head of the answer arrives, with any status. Redirects are not
    * followed.
    */
   async send(
@@ -62,7 +62,7 @@ export class Wire {
   }
 }
 
-/** Keep-alive, a connection for each call in flight, through the proxy where one is given. */
+/** Keep-alive, with one connection for each call in flight, through the proxy if one is given. */
 async function openClient(address: Address, apiKey: string, proxy: HttpProxy | undefined) {
   const options = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_TIMEOUT_MS } };
   const [{ OpenAI }, { request }, dispatcher] = await Promise.all([
@@ -77,7 +77,7 @@ async function openClient(address: Address, apiKey: string, proxy: HttpProxy | u
     // While a connection is being made, undici would not end the call.
     return new WireResponse(url, await Promise.race([answered, abortOf(signal)]).catch(notAborted(signal)), signal);
   };
-  // The client fills in what is not given from OPENAI_… variables: what belongs to OpenAI must reach no other host.
+  // The client fills in missing values from OPENAI_… variables: those must reach no host other than OpenAI's.
   const strangers = address.host === 'api.openai.com' ? {} : { organization: null, project: null };
   const client = new OpenAI({
     apiKey: apiKey === '' ? 'EMPTY' : apiKey,
@@ -87,7 +87,7 @@ async function openClient(address: Address, apiKey: string, proxy: HttpProxy | u
     baseURL: address.baseUrl,
     defaultQuery: address.query,
     ...(address.basic !== undefined && { defaultHeaders: { authorization: address.basic } }),
-    // The client looks at no more of a response than `WireResponse` has, and gives a URL as text, and one signal a call.
+    // The client uses no more of a response than `WireResponse` has, and passes a URL as text, and one signal per call.
     fetch: send as unknown as typeof fetch,
     maxRetries: 0,
     timeout: LONGEST_TIMER_MS,
@@ -96,7 +96,7 @@ async function openClient(address: Address, apiKey: string, proxy: HttpProxy | u
   return { client, dispatcher };
 }
 
-/** Opens what sends requests, through a proxy where one is given. */
+/** Opens the dispatcher of requests, with a proxy if one is given. */
 async function openDispatcher(proxy: HttpProxy | undefined, options: Agent.Options = {}): Promise<Dispatcher> {
   const { Agent, ProxyAgent } = await import('undici');
   if (proxy === undefined) return new Agent(options);
@@ -104,16 +104,16 @@ async function openDispatcher(proxy: HttpProxy | undefined, options: Agent.Optio
   return new ProxyAgent({ ...options, uri: url, ...(token !== undefined && { token }) });
 }
 
-/** A stream is read as the server takes it, and closed where the request fails. */
+/** A stream is read at the server's pace, and closed if the request fails. */
 function bodyOf(body: RequestInit['body']): string | Uint8Array | Readable | null {
   if (body === null || body === undefined) return null;
   if (typeof body === 'string' || body instanceof Uint8Array) return body;
   if (!(body instanceof ReadableStream)) throw new TypeError('a body is text, bytes or a stream');
-  // Node has one kind of stream of the web: only the names of its types differ.
+  // Node has one kind of web stream: only the names of its types differ.
   return Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]);
 }
 
-/** The client's own telemetry is left out: no server needs it. No content encoding is asked for, since none is decoded. */
+/** The client's own telemetry is left out: no server needs it. No content encoding is requested, since none is decoded. */
 function headersOf(init: RequestInit): Record<string, string> {
   const given = init.headers instanceof Headers ? init.headers : new Headers(init.headers);
   const headers: Record<string, string> = {};
@@ -132,8 +132,8 @@ function abortOf(signal: AbortSignal): Promise<never> {
 }
 
 /**
- * Throws what a call came to, but for an abort of somebody else under another name: the client takes any error named `AbortError` for
- * its own abort and drops its message, and a proxy's refusal has that name, too.
+ * Rethrows an error, but renames a foreign abort: the client mistakes any error named `AbortError` for its own abort and drops its
+ * message, and a proxy's refusal has that name, too.
  */
 function notAborted(signal: AbortSignal): (error: unknown) => never {
   return (error) => {
@@ -142,9 +142,12 @@ function notAborted(signal: AbortSignal): (error: unknown) => never {
   };
 }
 
-/** What the wire answers: those parts of a `Response` that the openai client looks at, and `read` for the body. */
+/** An answer: the parts of a `Response` that the openai client uses, and `read` for the body. */
 export class WireResponse {
-  /** The client would keep only the `error` member of an error's body (older vLLM and FastAPI have none): the reader judges the status. */
+  /**
+   * The client would keep only the `error` member of an error's body (older vLLM and FastAPI have none), so the reader judges the
+   * status.
+   */
   readonly ok = true;
   readonly status: number;
   readonly headers: { get(name: string): string | null; entries(): Iterable<[string, string]> };
@@ -162,13 +165,13 @@ export class WireResponse {
       entries: () => Object.entries(headers).map(([name, value]) => [name, text(value) ?? '']),
     };
     this.#body = body;
-    // Whoever reads it is told.
+    // The reader receives the error, too.
     body.on('error', () => {});
   }
 
   /**
-   * Hands over the body piece by piece as it arrives; resolves at its end, or when `onData` says false to have no more of it, which
-   * closes the connection. Rejects when the connection broke, the call was aborted, or with what `onData` threw.
+   * Passes on the body piece by piece as it arrives; resolves at its end, or when `onData` returns false to stop, which closes the
+   * connection. Rejects if the connection broke, the call was aborted, or `onData` threw.
    */
   read(onData: (piece: Buffer) => boolean): Promise<void> {
     const body = this.#body;
@@ -189,7 +192,7 @@ export class WireResponse {
   }
 }
 
-/** The start of a body, at most `mostCharacters`: no more is needed. A body that breaks off is taken as far as it came. */
+/** The start of a body, at most `mostCharacters`. A body that breaks off is returned as far as it arrived. */
 export async function readStart(response: WireResponse, mostCharacters: number): Promise<string> {
   const decoder = new StringDecoder('utf8');
   let text = '';
@@ -202,8 +205,8 @@ export async function readStart(response: WireResponse, mostCharacters: number):
 }
 
 /**
- * How files are got: through the proxy that the environment names for an address, directly where it names none. Both methods throw a
- * UserError (2) for a proxy that cannot be used.
+ * How files are downloaded: through the proxy that the environment names for an address, or directly if it names none. Both methods
+ * throw a UserError (2) for a proxy that cannot be used.
  */
 export function proxiedDownloads(env: Readonly<Record<string, string | undefined>>) {
   const dispatchers = new Map<string, Promise<Dispatcher>>();
@@ -214,11 +217,11 @@ export function proxiedDownloads(env: Readonly<Record<string, string | undefined
       const undici = await import('undici');
       const opened = dispatchers.get(proxy.url) ?? openDispatcher(proxy);
       dispatchers.set(proxy.url, opened);
-      // Node's own fetch is undici's, of another version: only the names of their types differ.
+      // Node's own fetch is undici's in another version: only the names of their types differ.
       const send = undici.fetch as unknown as (url: URL, init: object) => Promise<Response>;
       return send(url, { ...init, dispatcher: await opened });
     },
-    /** The proxy for an address, as people are told of it: `HTTPS_PROXY, proxy:3128`. */
+    /** The proxy for an address, for messages: `HTTPS_PROXY, proxy:3128`. */
     proxyOf(url: URL): string | undefined {
       const proxy = proxyFor(url.href, env);
       return proxy && `${proxy.variable}, ${proxy.host}`;

@@ -1,4 +1,4 @@
-// Prices: from the user's file, or the catalogue that comes with the package.
+// Prices: from the user's file, or from the bundled catalogue.
 
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -14,18 +14,16 @@ import { parseYaml } from '../../disk/yaml-file.js';
 import { type OptionTable, option } from '../../settings/command.js';
 
 export const PRICE_OPTIONS = {
-  prices: option.text(
-    'FILE',
-    "YAML or JSON file of what models cost, before the catalogue's prices; see docs/costs.md",
-    { group: 'Cost' },
-  ),
+  prices: option.text('FILE', "YAML or JSON file of model prices, used before the catalogue's; see docs/costs.md", {
+    group: 'Cost',
+  }),
 } as const satisfies OptionTable;
 
 export type PriceList = Awaited<ReturnType<typeof openPrices>>;
 
 /**
- * The prices that the user's file and the catalogue know.
- * @throws UserError: 66 for a file that cannot be read, 65 for one that cannot be taken at its word.
+ * The prices in the user's file and in the catalogue.
+ * @throws UserError: 66 for a file that cannot be read, 65 for one with wrong content.
  */
 export async function openPriceList(
   { prices: path }: { readonly prices: string | undefined },
@@ -42,17 +40,17 @@ export async function openPriceList(
 export async function openPrices(path?: string, rules: readonly PriceRule[] = []) {
   const catalogue = await openCatalogue();
   return {
-    /** The file, where there is one, and the catalogue with its day. */
+    /** The file, if there is one, and the catalogue with its date. */
     source: path === undefined ? SOURCE : `${path}, else ${SOURCE}`,
     /**
-     * What the model costs; undefined where nobody says, and never a price of zero for that. The name by which the server answered, a
-     * snapshot's for example, goes before the one that is asked for. The file's prices hold at every host, those of the catalogue at the
-     * provider's own: a local server may call its model as it likes. Several hosts (with their ports) have to agree.
+     * What the model costs; undefined if unknown, never a price of zero instead. The name with which the server answered, such as a
+     * snapshot's, is tried before the one that was requested. The file's prices apply to every host, those of the catalogue only to the
+     * provider's own: a local server may name its model freely. Several hosts (with their ports) have to agree.
      */
     priceOf({ model, servedModel, hosts, at }: Priced): Price | undefined {
       const names = servedModel === undefined ? [model] : [servedModel, model];
       const firstOf = <T>(of: (name: string) => T | undefined) => names.map(of).find((found) => found !== undefined);
-      // A name that is written out goes before a pattern; of patterns the first holds.
+      // A literal name is tried before patterns; among patterns the first match wins.
       const rule =
         firstOf((name) => rules.find(({ pattern }) => pattern === name)) ??
         firstOf((name) => rules.find(({ pattern }) => matches(pattern, name)));
@@ -69,28 +67,28 @@ export async function openPrices(path?: string, rules: readonly PriceRule[] = []
 
 type Priced = Readonly<{ model: string; servedModel?: string | undefined; hosts: readonly string[]; at: Date }>;
 
-/** Whether the name is the pattern's, `*` standing for any characters. */
+/** Whether the name matches the pattern, in which `*` stands for any characters. */
 function matches(pattern: string, name: string): boolean {
   const parts = pattern.split('*').map((part) => part.replace(/[^\w]/g, '\\$&'));
   return new RegExp(`^${parts.join('.*')}$`, 's').test(name);
 }
 
-// The catalogue of prices that @pydantic/genai-prices brings: what a provider asks for a model at a date. Loaded when a price is wanted.
+// The price catalogue of @pydantic/genai-prices: what a provider charges for a model on a date. Loaded when a price is needed.
 
-/** The release whose prices these are, and its day: the package itself holds none. */
+/** The release of these prices, and its date: the package itself does not contain them. */
 export const CATALOGUE = { name: 'genai-prices', version: '0.1.8', released: '2026-09-23' } as const;
 type Rate = Price['input'];
 const HOUR_MS = 3_600_000;
 
 const SOURCE = `${CATALOGUE.name} ${CATALOGUE.version} of ${CATALOGUE.released}`;
 
-/** Opens the catalogue: some 20 MB of memory and 50 ms, the first time. */
+/** Opens the catalogue, which takes some 20 MB of memory and 50 ms the first time. */
 export async function openCatalogue() {
   const { calcPrice, waitForUpdate } = await import('@pydantic/genai-prices');
   const providers = (await waitForUpdate()) ?? [];
-  /** The provider's price of a model; undefined where it is not known, or charges for what calls do not report. */
+  /** The provider's price of a model; undefined if it is unknown, or charges for what calls do not report. */
   const priceOf = (providerId: string, model: string, at: Date): Price | undefined => {
-    // A run takes hours, and no bill or budget may be too low: of prices by the hour the dearest holds.
+    // A run takes hours, and no bill or budget may be too low: among hourly prices the highest counts.
     const day = Date.parse(at.toISOString().slice(0, 10));
     const times = [at, ...Array.from({ length: 24 }, (_, hour) => new Date(day + hour * HOUR_MS))];
     const usage = { input_tokens: 0, output_tokens: 0 };
@@ -99,18 +97,18 @@ export async function openCatalogue() {
     return prices.sort((a, b) => base(b.input) + base(b.output) - base(a.input) - base(a.output))[0];
   };
   return {
-    /** The provider that a host (with its port, where it has one) belongs to. */
+    /** The provider that owns a host (with its port, if any). */
     providerOf: (host: string) => providers.find((provider) => ownsHost(provider, host))?.id,
     priceOf,
   };
 }
 
-/** Providers whose hosts are their customers' own servers, which charge by other prices. */
+/** Providers whose hosts are their customers' own servers, with other prices. */
 const RENTED = ['modal'];
 
 /**
- * Whether the whole host is the provider's: patterns of the catalogue match beginnings, and `api.openai.com.example.org` is not
- * OpenAI. One that ends in a dot leaves the top-level domain open. Providers that are told by a path are told by no host.
+ * Whether the complete host is the provider's: patterns of the catalogue match beginnings, and `api.openai.com.example.org` is not
+ * OpenAI. A pattern that ends in a dot leaves the top-level domain open. Providers identified by a path are identified by no host.
  */
 function ownsHost({ id, api_pattern: pattern }: Provider, host: string): boolean {
   if (RENTED.includes(id)) return false;
@@ -121,7 +119,7 @@ function ownsHost({ id, api_pattern: pattern }: Provider, host: string): boolean
   return rest === '' || rest === '/' || (matched.endsWith('.') && /^[a-z]+\/$/.test(rest));
 }
 
-/** Prices of what no call here has: sound, pictures, pages, searches by the server, a cache kept for an hour. */
+/** Prices of what no call here uses: sound, pictures, pages, searches by the server, a cache kept for an hour. */
 const OF_OTHER_CALLS = /audio|image|video|document|^(?:web|storage)_searches_kcount$|^cache_write_1h_mtok$/;
 const TAKEN = /^(?:(?:in|out)put_mtok|cache_(?:read|write)_mtok|requests_kcount)$/;
 
@@ -130,7 +128,7 @@ function priceIn(found: PriceCalculation | null): Price | undefined {
   const { provider, model, model_price: price } = found;
   const { input_mtok: input, cache_read_mtok: cached, cache_write_mtok: written, output_mtok: output } = price;
   const { requests_kcount: thousandCalls } = price;
-  // Nothing is said of a model that has no price, and what is charged beside the tokens that a call reports cannot be known.
+  // A model without a price is unknown, and charges beyond the tokens that a call reports cannot be computed.
   const isComplete = Object.keys(price).every((key) => TAKEN.test(key) || OF_OTHER_CALLS.test(key));
   if (input === undefined || output === undefined || !isComplete) return undefined;
   return {
@@ -149,16 +147,16 @@ function rateOf(rate: NonNullable<ModelPrice[string]>): Rate {
   return { base: rate.base, tiers: rate.tiers.map(({ start, price }) => ({ start, price })) };
 }
 
-// A price file: what a user says that models cost. Read and checked -> rules, or an error with file, line and remedy.
+// A price file: a user's statement of what models cost. Read and checked -> rules, or an error with file, line and remedy.
 
-/** What a price file says of the models that a name or a pattern holds for. */
+/** A price in a price file, for the models that match a name or a pattern. */
 type PriceRule = Readonly<{ pattern: string; price: Price }>;
 
-/** How many tokens a price is for; a million where the file says nothing, as providers' own price lists do. */
+/** How many tokens a price is for; a million by default, as in providers' own price lists. */
 const UNITS = { 'million-tokens': 1e6, 'thousand-tokens': 1e3, token: 1 } as const;
-/** US dollars for a million tokens: a hundred times what any model costs. More is a price in another unit. */
+/** US dollars per million tokens: a hundred times what any model costs. More means a price in another unit. */
 const MOST_PRICE = 100_000;
-/** US dollars for a call: far beyond what any costs. */
+/** US dollars per call: far beyond any real price. */
 const MOST_CALL = 100;
 
 function amount(name: string, most: number) {
@@ -183,12 +181,12 @@ export const PRICE_FILE = mapping('a price file', {
 export function priceRules(content: unknown, path: string, lineOf: (place: Path) => number): readonly PriceRule[] {
   const { data, error } = PRICE_FILE.safeParse(content);
   if (data === undefined) {
-    // Unknown keys stand last, and tell why another one is missing.
+    // Unknown keys come last, and explain why another one is missing.
     const { path: place, text } = present(faultsOf(error).at(-1));
     throw badData(`${path}:${lineOf(place)}: ${text}`);
   }
   return Object.entries(data.models).map(([pattern, { input, output, call, ...others }]) => {
-    // Multiplied first: 0.0002 for a thousand is 0.2 for a million, and not 0.19999999999999998.
+    // Multiplied first: 0.0002 per thousand is 0.2 per million, and not 0.19999999999999998.
     const perMillion = (price: number) => Number((price * (1e6 / UNITS[data.unit])).toPrecision(15));
     const ofCache = Object.entries(others).map(([name, price = Number.NaN]) => [name, perMillion(price)]);
     const cache: Record<string, number> = Object.fromEntries(ofCache);

@@ -1,54 +1,54 @@
 // How many calls an endpoint gets at once: a pure state machine that learns the limit from replies, rate limits and the clock.
 
-/** Calls at once before anything is known of the endpoint. */
+/** Calls at once before anything is known about the endpoint. */
 const START = 8;
-/** A round is as many replies as the limit, and no fewer than this: below it, tokens per second are mostly noise. */
+/** A round is as many replies as the limit, and no fewer than this: with fewer, tokens per second are mostly noise. */
 const SMALLEST_ROUND = 16;
 /** Mean share of the limit that must have been in use for a round to say anything about the limit. */
 const SATURATED = 0.8;
-/** Throughput must have risen by this factor to justify the growth since it was last judged ... */
+/** Throughput must have risen by this factor to justify the growth since the last judgement ... */
 const NOTICEABLE_GAIN = 1.15;
-/** ... but below this one the round goes on to twice its length first: where calls queue, its first replies still flatter. */
+/** ... but below this factor the round is first extended to twice its length: if calls queue, its first replies still flatter. */
 const CLEAR_GAIN = 1.5;
-/** It is judged once the limit has grown by this one: over smaller steps noise hides the gain. */
+/** The growth is judged once the limit has risen by this factor: over smaller steps, noise hides the gain. */
 const JUDGED_GROWTH = 1.5;
 const DOUBLING = 2;
-/** Growth in the first round after a cut; each further round's is twice as much, up to doubling again. */
+/** Growth in the first round after a cut; it doubles in each further round, until the limit doubles again. */
 const FIRST_STEP = 1.05;
 const CUT = 0.8;
 const COOL_DOWN_MS = 15_000;
-/** A 429 within the cool-down prolongs it, but not beyond so much after the cut: later ones are counted. */
+/** A 429 within the cool-down prolongs it, but at most this long after the cut: later ones are counted. */
 const LONGEST_COOL_DOWN_MS = 2 * COOL_DOWN_MS;
-/** Share of the limit's slots that wait for room after a 429, above which the limit is cut. */
+/** If a larger share of the limit's slots waits for room after a 429, the limit is cut. */
 const MANY_WAIT = 0.35;
 /**
- * Share of a round's replies that found no call waiting for room, below which the limit is lowered by those that wait. A server that
- * counts requests by the second refuses some long before it is used up, but then no call waits for long.
+ * If a smaller share of a round's replies found no call waiting for room, the limit is lowered by the number of waiting calls. A server
+ * that counts requests per second refuses some long before it is saturated, but then no call waits for long.
  */
 const SELDOM = 0.2;
-/** A limit found good is kept for at least so many rounds and milliseconds before the next probe; each vain probe doubles both. */
+/** A limit found good is kept for at least this many rounds and milliseconds before the next probe; each futile probe doubles both. */
 const HOLD_ROUNDS = 8;
 const HOLD_MS = 60_000;
 const MOST_HOLD_DOUBLINGS = 3;
 
-/** What is known of one endpoint. Times are milliseconds of one clock, rates tokens per millisecond. */
+/** What is known about one endpoint. Times are milliseconds of one clock, rates are tokens per millisecond. */
 export interface LimitState {
   /** Calls that may be in flight now: an integer from 1 to `ceiling`. */
   readonly limit: number;
   readonly ceiling: number;
   /** The limit that was last judged worth its size, and its throughput. */
   readonly judged?: { readonly limit: number; readonly rate: number };
-  /** What the next growth multiplies the limit by. */
+  /** The factor of the next growth. */
   readonly step: number;
   readonly cutAt: number;
   readonly coolDownUntil: number;
   readonly hold?: { readonly untilMs: number; readonly rounds: number };
-  /** Holds in a row that ended in no gain. */
+  /** Consecutive holds without a gain. */
   readonly vainProbes: number;
   readonly round: ReturnType<typeof newRound>;
 }
 
-/** The state of an endpoint of which nothing is known: a slow start. */
+/** The state of an unknown endpoint: a slow start. */
 export function startLimit(ceiling: number): LimitState {
   const limit = Math.min(START, ceiling);
   return {
@@ -63,9 +63,9 @@ export function startLimit(ceiling: number): LimitState {
 }
 
 /**
- * A reply came; `use` counts its own call too. The limit grows from round to round, at first by doubling, while it is saturated and
- * tokens per second rise noticeably: serving engines queue and never answer 429, so throughput is the only sign of their capacity.
- * Where growth brought nothing, the smaller limit is taken again and kept for a while. Replies during a cool-down do not count.
+ * A reply came; `use` includes its own call. The limit grows from round to round, at first by doubling, while it is saturated and
+ * tokens per second rise noticeably: serving engines queue and never answer 429, so throughput is the only sign of their capacity. If
+ * growth brought nothing, the smaller limit is restored and kept for a while. Replies during a cool-down do not count.
  */
 export function afterReply(state: LimitState, now: number, reply: Reply, use: Use): LimitState {
   if (now < state.coolDownUntil) return state;
@@ -84,15 +84,15 @@ export function afterReply(state: LimitState, now: number, reply: Reply, use: Us
   return counted.replies < counted.repliesWanted ? next : endRound(next, now);
 }
 
-/** `ms` from the start of the successful try to its end. */
+/** `ms` is the time from the start of the successful try to its end. */
 type Reply = Readonly<{ tokens: number; ms: number }>;
-/** How an endpoint's slots are used at an instant: those held, and those of them whose call waits for room after a 429. */
+/** How an endpoint's slots are used at an instant: the occupied ones, and those whose call waits for room after a 429. */
 type Use = Readonly<{ inUse: number; waiting: number }>;
 
 /**
- * The endpoint answered 429. An episode, which is when many of the slots (`use`, this call included) wait, cuts the limit by a
- * fifth, once: a cool-down follows (15 s, or Retry-After where that is longer), and 429s within it, which answer calls that were
- * sent before the cut, only prolong it. The shape is that of inspect_ai's controller.
+ * The endpoint answered 429. If many of the slots (`use`, including this call) wait, the limit is cut once by a fifth: a cool-down
+ * follows (15 s, or Retry-After if longer), and 429s within it, which answer calls sent before the cut, only prolong it. The design is
+ * that of inspect_ai's controller.
  */
 export function afterRateLimit(state: LimitState, now: number, use: Use, retryAfterMs = 0): LimitState {
   if (now < state.coolDownUntil) {
@@ -114,19 +114,19 @@ function coolDown(state: LimitState, coolDownUntil: number): LimitState {
   return { ...state, coolDownUntil, round: newRound(state.limit) };
 }
 
-/** A server error or a timeout: the limit does not grow in this round, and is never cut for it. */
+/** A server error or a timeout: it keeps the limit from growing in this round, and never cuts it. */
 export function afterTrouble(state: LimitState): LimitState {
   return { ...state, round: { ...state.round, troubled: true } };
 }
 
 function newRound(limit: number, grownBy = 0) {
   return {
-    /** Replies to let pass first: those of calls that were started before the limit grew. */
+    /** Replies to ignore at first: those of calls that were started before the limit grew. */
     unsettled: grownBy,
     repliesWanted: Math.max(limit, SMALLEST_ROUND),
-    /** Sums over the replies: tokens, duration, slots held, calls waiting for room; and replies at which no call waited. */
+    /** Sums over the replies: tokens, duration, slots in use, calls waiting for room; and replies at which no call waited. */
     ...{ replies: 0, tokens: 0, ms: 0, inUse: 0, waiting: 0, roomy: 0 },
-    /** A server error or a timeout fell into it: it says nothing about the limit. */
+    /** A server error or a timeout occurred in it, so it says nothing about the limit. */
     troubled: false,
   };
 }
@@ -139,7 +139,7 @@ function endRound(state: LimitState, now: number): LimitState {
     const tooMany = Math.max(1, Math.floor(round.waiting / round.replies));
     return holdAt({ ...state, step: FIRST_STEP }, Math.max(1, limit - tooMany), now);
   }
-  // Little's law: it holds for calls that start and end in step too, where counting replies over a time would depend on its ends.
+  // Little's law also holds for calls that start and end in step, while counting replies over a time would depend on its ends.
   const running = (round.inUse - round.waiting) / round.replies;
   const rate = (running * round.tokens) / Math.max(1, round.ms);
   if (state.hold !== undefined) {

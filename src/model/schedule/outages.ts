@@ -1,4 +1,5 @@
-// Acts on outages: tells them from rows at fault, holds calls back, says when to probe, passes rows on, and gives endpoints up.
+// Handles outages: distinguishes them from rows at fault, delays calls, decides when to probe, moves rows to other endpoints, and gives
+// endpoints up.
 
 import { unavailable } from '../../core/errors.js';
 import type { AttemptFailure } from '../attempt.js';
@@ -15,13 +16,13 @@ import type { Todo } from './todo.js';
 
 /** A row that was in flight in more outages than this may be their cause: its failures count. */
 const MOST_FORGIVEN = 3;
-/** While many rows fail and the endpoint is known to work, it is looked at ever more rarely, down to once in so many rows. */
+/** While many rows fail and the endpoint is known to work, it is probed ever more rarely, down to once in this many rows. */
 const MOST_DOUBTED = 64;
-/** The least time between two looks at an endpoint that works. */
+/** The least time between two probes of an endpoint that works. */
 const LOOK_AGAIN_MS = 2_000;
 
 export class Outages {
-  /** Whoever tells of an attempt fills the slots again afterwards. */
+  /** Whoever reports an attempt fills the slots again afterwards. */
   constructor(
     private readonly lanes: readonly Lane[],
     private readonly todo: Todo,
@@ -29,7 +30,7 @@ export class Outages {
     private readonly courses: ReadonlySet<Course>,
   ) {}
 
-  /** All that have begun and are not done. */
+  /** All calls that have begun and are not done. */
   get #calls(): readonly Call[] {
     return [...this.courses].flatMap(({ calls }) => [...calls]);
   }
@@ -39,14 +40,14 @@ export class Outages {
   }
 
   /**
-   * A call that was sent at `triedAt` came to a reply (`good`), or to a failure that is its row's own: the endpoint works, and answers
-   * rows. A reply from before an outage does not show that this is over.
+   * A call that was sent at `triedAt` got a reply (`good`), or a failure of its own row: the endpoint works, and answers rows. A reply
+   * to a call from before an outage does not show that the outage is over.
    */
   noteAnswer(lane: Lane, good: boolean, triedAt: number): void {
     if (lane.answered && lane.isOut && triedAt < (lane.trouble?.since ?? 0)) return;
     lane.doubtAfter = ROWS_IN_DOUBT;
     if (lane.limits > 0) {
-      // Others had the room that these found taken.
+      // Others had the room that these calls found taken.
       for (const call of this.#calls) call.forget(lane, true);
       lane.limits = 0;
     }
@@ -59,14 +60,14 @@ export class Outages {
     longest?.wake?.();
   }
 
-  /** The witness was answered, however: the endpoint works, so the rows that have failed there are at fault. */
+  /** The witness was answered, with any result: the endpoint works, so the rows that have failed there are at fault. */
   noteWitness(lane: Lane): void {
     lane.vouchedAt = this.#now;
     lane.doubtAfter = Math.min(2 * lane.doubtAfter, MOST_DOUBTED);
     this.#works(lane, true);
   }
 
-  /** Whatever has failed at the endpoint since its last answer is its row's own failure, unless it was forgiven as an outage's. */
+  /** Everything that failed at the endpoint since its last answer is its row's own failure, unless it was forgiven as an outage's. */
   #works(lane: Lane, good: boolean): void {
     const { maxAttempts, retryMs, onNotice } = this.settings;
     const hadTrouble = lane.trouble !== undefined;
@@ -84,17 +85,14 @@ export class Outages {
     lane.awaited = undefined;
   }
 
-  /** A row has failed for good. When twenty have failed alike and none has succeeded, the endpoint is given up. */
+  /** A row has failed for good. If twenty have failed in the same way and none has succeeded, the endpoint is given up. */
   noteLoss(lane: Lane, { class: failure, reason }: AttemptFailure): void {
     if (!lane.noteLoss(failure) || this.settings.keepGoing) return;
-    const why = `the first ${HOPELESS} rows failed alike and none succeeded (${failure}, the latest: ${reason})`;
-    this.#giveUp(lane, why, 'mend what the reason names (--keep-going asks the others all the same)');
+    const why = `the first ${HOPELESS} rows failed in the same way, and none succeeded (${failure}, the latest: ${reason})`;
+    this.#giveUp(lane, why, 'fix what the reason names (--keep-going asks the other rows anyway)');
   }
 
-  /**
-   * A failure that may pass, of one row or of the endpoint: the row waits for its next try, of which `dueAt` says when. `lost` where
-   * it has none.
-   */
+  /** A failure that may pass, of one row or of the endpoint: the row waits for its next try, at `dueAt`. `lost` if it has none left. */
   afterTrouble(call: Call, attempt: AttemptFailure, lane: Lane): 'deferred' | 'lost' {
     const { retryMs } = this.settings;
     const now = this.#now;
@@ -121,7 +119,7 @@ export class Outages {
     return 'deferred';
   }
 
-  /** A failure of which is to be found out whether it is the row's own. Where nobody was answered yet, a rate limit is not. */
+  /** Records a failure that may or may not be the row's own. A rate limit is not, as long as nobody was answered. */
   charge(call: Call, lane: Lane, isLimit: boolean): void {
     call.isFirst = false;
     call.failedAt.set(lane, (call.failedAt.get(lane) ?? 0) + 1);
@@ -133,7 +131,7 @@ export class Outages {
     return this.lanes.some((other) => other !== lane && other.isInService);
   }
 
-  /** A probe was not answered, or by a gateway, or it met a rate limit, which does not show that a model is there. */
+  /** A probe was not answered, was answered by a gateway, or met a rate limit, which does not show that a model is there. */
   noteSilence(lane: Lane, attempt: AttemptFailure): void {
     lane.noteFailure(attempt);
     this.#sayTrouble(lane, attempt);
@@ -141,8 +139,8 @@ export class Outages {
   }
 
   /**
-   * Has the endpoints looked at of calls that would have no try left if all their failures counted. @returns when an endpoint is to
-   * be looked at that was so just now; Infinity where none is
+   * Probes the endpoints of calls that would have no try left if all their failures counted. @returns when to probe an endpoint that
+   * was probed just now; Infinity if there is none
    */
   lookAtSpent(): number {
     const now = this.#now;
@@ -150,7 +148,7 @@ export class Outages {
     let nextAt = Number.POSITIVE_INFINITY;
     for (const lane of this.lanes) {
       const there = spent.filter(({ pending }) => pending.some((failure) => failure.lane === lane));
-      // An endpoint that has never answered says nothing of a row where another one has.
+      // An endpoint that has never answered says nothing about a row if another endpoint has answered.
       if (!lane.answered && this.#isAnswered) for (const call of there) this.#forgive(call, lane);
       if (there.length === 0 || !lane.isInService || !lane.answered) continue;
       const lookAt = lane.vouchedAt + LOOK_AGAIN_MS;
@@ -163,21 +161,21 @@ export class Outages {
     return nextAt;
   }
 
-  /** Gives an endpoint up that has been out for as long as the user waits, unless calls from before may still be answered. */
+  /** Gives up an endpoint that has been out for as long as the user waits, unless calls from before may still be answered. */
   endPatience(lane: Lane): void {
     const { retryMs, waitReadyMs } = this.settings;
     const isAwaited = [...lane.calls].some((call) => call.isInFlight && !lane.probes.has(call));
     if (this.#now < (lane.pause?.until ?? Number.POSITIVE_INFINITY) || lane.end !== undefined || isAwaited) return;
     const why = lane.answered ? `no reply for ${waitOf(retryMs)}` : `not ready after ${waitOf(waitReadyMs)}`;
     const remedy = lane.answered
-      ? 'see to the server (--retry-minutes says how long an outage may last)'
-      : 'check the base URL and that the server is running, or give it longer with --wait-ready';
+      ? 'check the server (--retry-minutes sets how long an outage may last)'
+      : 'check the base URL and that the server is running, or wait longer with --wait-ready';
     this.#giveUp(lane, `${why}: ${lane.latestFailure?.reason}`, remedy);
   }
 
   /**
-   * The endpoint gets only probes from now on. Once one has failed, what failed there counts against no row; and where another
-   * endpoint is in service, that one takes over.
+   * From now on the endpoint gets only probes. Once one has failed, failures there count against no row; and if another endpoint is in
+   * service, it takes over.
    */
   #standBack(lane: Lane): void {
     if (!lane.isOut) return;
@@ -216,8 +214,8 @@ export class Outages {
   }
 
   /**
-   * Gives an endpoint up: it is paused. As long as there are others, it is still probed. With none left all that is asked ends, and
-   * whoever asks after that finds the endpoints as they were at first.
+   * Gives an endpoint up: it is paused. As long as there are others, it is still probed. If none is left, all asking ends, and later
+   * calls find the endpoints in their initial state.
    */
   #giveUp(lane: Lane, why: string, remedy: string): void {
     if (lane.end !== undefined) return;
@@ -243,8 +241,8 @@ export class Outages {
     if (lane.pause === undefined) {
       if (lane.answered || lane.saidUnreachable || !(unreachable || down)) return;
       lane.saidUnreachable = true;
-      if (unreachable) onNotice(`${host} cannot be reached: ${reason}; trying again`);
-      else onNotice(`${host} is not ready: ${reason}; trying again (--wait-ready 15m waits)`);
+      if (unreachable) onNotice(`${host} cannot be reached: ${reason}; retrying`);
+      else onNotice(`${host} is not ready: ${reason}; retrying (--wait-ready 15m waits for it)`);
     } else if (lane.awaited !== undefined) {
       return;
     } else if (!lane.answered) {
@@ -253,19 +251,19 @@ export class Outages {
     } else if (lane.isOut && !this.lanes.some(({ isInService }) => isInService)) {
       lane.awaited = `${host} answers again`;
       const until = `up to ${waitOf(retryMs)} (--retry-minutes)`;
-      onNotice(`${host} gives no reply (${reason}): one call at a time tries it, ${until}`);
+      onNotice(`${host} does not answer (${reason}): probing it with one call at a time, ${until}`);
     }
   }
 
-  /** Whether an endpoint has answered that was not given up. */
+  /** Whether an endpoint that was not given up has answered. */
   get #isAnswered(): boolean {
     return this.lanes.some(({ answered, end }) => answered && end === undefined);
   }
 }
 
-/** A wait in words, in the unit that suits it. */
+/** A wait in words, in a suitable unit. */
 export function waitOf(ms: number): string {
-  if (ms === Number.POSITIVE_INFINITY) return 'for ever';
+  if (ms === Number.POSITIVE_INFINITY) return 'forever';
   if (ms < 60_000) return `${Math.ceil(ms / 1_000)} s`;
   const minutes = Math.ceil(ms / 60_000);
   if (minutes < 120) return `${minutes} min`;

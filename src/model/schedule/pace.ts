@@ -1,12 +1,12 @@
-// The clock that the pool waits by, and the pace of a run: no more calls and tokens a minute than the user has said, over all endpoints.
+// The pool's clock, and the pace of a run: no more calls and tokens per minute than the user allows, over all endpoints.
 
 import { setTimeout } from 'node:timers/promises';
 import { LONGEST_TIMER_MS } from '../../core/timers.js';
 import { CHARS_A_TOKEN, type Usage } from '../../core/types.js';
 
-/** A test brings its own. */
+/** Tests provide their own. */
 export interface Clock {
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   now(): number;
   /** Resolves after `ms` milliseconds, or as soon as the signal is aborted; never rejects. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
@@ -17,45 +17,44 @@ export const systemClock: Clock = {
   sleep: (ms, signal) => setTimeout(Math.min(ms, LONGEST_TIMER_MS), undefined, { signal }).catch(() => {}),
 };
 
-/** A little more than a minute: calls do not take equally long to arrive, and no two clocks go alike. */
+/** A little more than a minute: calls take different times to arrive, and no two clocks agree. */
 const MINUTE_MS = 60_500;
-/** Tokens of output where nothing has been measured. */
+/** Tokens of output if nothing has been measured. */
 const FIRST_OUTPUT = 1_000;
-/** Where the budget has no room for a call beside those in flight, it looks again so often. */
+/** How often to look again if the budget has no room for a call in addition to those in flight. */
 const ROOM_MS = 20;
-/** So many prompt tokens tell the characters a token. */
+/** This many prompt tokens give a reliable ratio of characters per token. */
 const ENOUGH_TOKENS = 10_000;
 
 /** A call that was started. */
 export interface Start {
   readonly at: number;
   readonly chars: number;
-  /** As estimated at its start; as counted once it has ended. */
+  /** Estimated at its start; counted once it has ended. */
   tokens: number;
-  /** Gives back what the budget keeps for it. */
+  /** Releases what the budget has reserved for it. */
   readonly release?: Release | undefined;
 }
 
 type Release = (usage?: Usage) => void;
-/** Has a budget keep back what a call with a prompt of so many characters may cost; undefined where there is no room for it now. */
+/** Reserves in a budget what a call with a prompt of `chars` characters may cost; undefined if there is no room for it now. */
 type Reserving = (chars: number) => Release | undefined;
 
 export interface PaceOptions {
-  /** Calls, and tokens of prompt and output, that may start a minute, over all endpoints together. */
+  /** Calls, and tokens of prompt and output, that may start per minute, over all endpoints together. */
   readonly rpm?: number | undefined;
   readonly tpm?: number | undefined;
   /** No reply is expected to be longer. */
   readonly maxTokens?: number | undefined;
-  /** What keeps a budget from being exceeded. */
+  /** Keeps a budget from being exceeded. */
   readonly reserve?: Reserving | undefined;
   readonly clock?: Clock | undefined;
 }
 
 /**
- * Calls take their turns in the order in which they come, evenly over the minute: a burst would be within the limit of a minute, and
- * not within that of a second. Over any minute no more than `rpm` calls start, with no more than `tpm` tokens: as estimated when they
- * start (characters by the ratio measured so far, and the mean output), and as counted once they have ended. Nor does a call start that
- * the budget has no room for.
+ * Calls start in order of arrival, evenly over the minute: a burst may be within a limit per minute, but not within one per second. In
+ * any minute no more than `rpm` calls start, with no more than `tpm` tokens: estimated when they start (characters by the ratio
+ * measured so far, and the mean output), and counted once they have ended. Nor does a call start if the budget has no room for it.
  */
 export class Pace {
   readonly isLimited: boolean;
@@ -71,9 +70,9 @@ export class Pace {
   }
 
   /**
-   * Waits for the call's turn. Undefined where the call is off by then.
+   * Waits for the call's turn. Undefined if the call is off by then.
    * @param chars characters of its prompt; 0 for a further request of a call that has started
-   * @param wait resolves after so many milliseconds, or earlier
+   * @param wait resolves after the given milliseconds, or earlier
    */
   turn(chars: number, wait: (ms: number) => Promise<void>, isOff: () => boolean): Promise<Start | undefined> {
     const turn = this.#line.then(async () => {
@@ -89,10 +88,10 @@ export class Pace {
     return turn;
   }
 
-  /** Undefined where the budget has no room for the call now. */
+  /** Undefined if the budget has no room for the call now. */
   #start(chars: number): Start | undefined {
     const { reserve } = this.options;
-    // A further request of a call is paid from what is kept back for that.
+    // A further request of a call is paid from what is already reserved.
     const release = chars === 0 || reserve === undefined ? () => {} : reserve(chars);
     if (release === undefined) return undefined;
     const tokens = this.#expected(chars);
@@ -117,7 +116,7 @@ export class Pace {
     if (promptTokens !== undefined && completionTokens !== undefined) start.tokens = promptTokens + completionTokens;
   }
 
-  /** Milliseconds until the call may start. One that is larger than the limit waits until all have left the minute. */
+  /** Milliseconds until the call may start. A call larger than the limit waits until all others have left the minute. */
   #msUntil(chars: number): number {
     const { rpm = Number.POSITIVE_INFINITY, tpm = Number.POSITIVE_INFINITY } = this.options;
     const now = this.clock.now();

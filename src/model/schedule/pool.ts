@@ -1,4 +1,4 @@
-// Decides which job goes to which endpoint and when, and how many at once, and which failures are tried again. Outages have a file of their own.
+// Decides which job goes to which endpoint and when, how many run at once, and which failures are retried. Outages have their own file.
 
 import { setMaxListeners } from 'node:events';
 import { callsCounted, costOfBoth } from '../../core/costs.js';
@@ -13,30 +13,30 @@ import { Pace, type Start, systemClock } from './pace.js';
 import { Todo } from './todo.js';
 
 const DEFAULT_CEILING = 256;
-/** A call that was refused so often, while no other that had been refused was answered, may be at fault itself. */
+/** A call that was refused this often, while no other refused call was answered, may be at fault itself. */
 const MOST_REFUSED = 4;
-/** After so long without a word from a probe, another one is sent: the first may hang on a connection that is no longer served. */
+/** After this time without a result, another probe is sent: the first may hang on a connection that is no longer served. */
 const SILENT_PROBE_MS = 60_000;
 
 /**
- * A pool over the endpoints. Any number of runs and of single questions may be asked at a time; they share all slots.
+ * A pool over the endpoints. Any number of runs and single questions may be asked at a time; they share all slots.
  *
- * Order: a free slot takes the first job, in the order given, whose group is at home at that endpoint or nowhere yet, and of which
- * no other job is in flight; only when there is none, groups run side by side. A group's home is the endpoint where it started.
+ * Order: a free slot takes the first job, in the order given, whose group is at home at that endpoint or nowhere yet, and has
+ * no other job in flight; only if there is none do a group's jobs run in parallel. A group's home is the endpoint where it started.
  *
- * Tries: `rate-limit`, `transient`, `timeout` and `malformed` are tried again after exponential back-off with full jitter (base
- * 1 s, cap 60 s, behind Retry-After where one is given). A row that fails frees its slot, and waits behind those that have not begun;
+ * Tries: `rate-limit`, `transient`, `timeout` and `malformed` are retried after exponential back-off with full jitter (base
+ * 1 s, cap 60 s, after Retry-After, if given). A row that fails frees its slot, and waits behind those that have not begun;
  * another endpoint takes it without waiting. The first rate limits are waited out in the slot; a reply at an endpoint ends the
  * back-off of the call there that has waited longest for a rate limit, since it shows room. A try that met a rate limit leaves the
- * seed as it was. A rate limit's Retry-After holds back new starts at that endpoint; one beyond `retryMs` is its row's failure.
+ * seed unchanged. A rate limit's Retry-After delays new starts at that endpoint; one beyond `retryMs` is its row's failure.
  * Every try waits for its turn under the run's pace, in its slot (pace.ts).
  *
- * Outages (outages.ts): an endpoint at which rows fail is asked for one token of a row that it has answered. Where it answers, the
- * failures are the rows' own; where it does not, it is out and gets only single probes, and failures cost no row a try. Other
- * endpoints take its rows over until it answers again. When all have been out for `retryMs`, `work` rejects (69).
+ * Outages (outages.ts): if rows fail at an endpoint, it is asked for one token of a row that it has answered. If it answers, the
+ * failures are the rows' own; if it does not, it is out and gets only single probes, and failures cost no row a try. Other
+ * endpoints take over its rows until it answers again. Once all have been out for `retryMs`, `work` rejects (69).
  *
- * An endpoint that has never answered is given up when a row has used up its tries without a connection (beside others that answer:
- * without a reply), or when twenty rows have failed in one way; with `waitReadyMs` it is waited for as in an outage.
+ * An endpoint that has never answered is given up if a row has used up its tries without a connection (or, if others answer,
+ * without a reply), or if twenty rows have failed in the same way; with `waitReadyMs` it is waited for as in an outage.
  */
 export const openPool = (endpoints: readonly Endpoint[], options: ScheduleOptions): Backend =>
   new Pool(endpoints, options);
@@ -48,7 +48,7 @@ class Pool implements Backend {
   readonly #todo: Todo;
   readonly #outages: Outages;
   #isToFill = false;
-  /** Ends the wait for what happens next by itself. */
+  /** Ends the wait for the next event. */
   #alarm = new AbortController();
 
   constructor(endpoints: readonly Endpoint[], options: ScheduleOptions) {
@@ -86,7 +86,7 @@ class Pool implements Backend {
     course.failed.signal.throwIfAborted();
   };
 
-  /** What progress shows of all endpoints together. */
+  /** The progress display's view of all endpoints together. */
   status() {
     const lanes = this.#lanes;
     const paced = sum(lanes, (lane) => lane.paced.size);
@@ -109,7 +109,7 @@ class Pool implements Backend {
     return this.#settings.clock.now();
   }
 
-  /** Something has changed: slots are filled once all that changes with it has. */
+  /** Something has changed: slots are filled once all related changes are made. */
   #fillSoon(): void {
     if (this.#isToFill) return;
     this.#isToFill = true;
@@ -119,14 +119,14 @@ class Pool implements Backend {
     });
   }
 
-  /** Starts all that may start now, and does so again when the next wait ends. */
+  /** Starts everything that may start now, and does so again when the next wait ends. */
   async #fill(): Promise<void> {
     this.#alarm.abort();
-    // What comes due while this works was not due when it was looked at.
+    // Anything that becomes due while this runs was not due when it was checked.
     const now = this.#now;
     const lookAt = this.#outages.lookAtSpent();
     for (const lane of this.#lanes) if (!lane.isInService) this.#lookAfter(lane);
-    // A job to each endpoint in turn, those with the fewest calls first, so that groups are spread over all of them.
+    // One job for each endpoint in turn, those with the fewest calls first, so that groups are spread over all of them.
     let lanes = [...this.#lanes].sort((a, b) => a.calls.size - b.calls.size);
     while (lanes.length > 0) lanes = lanes.filter((lane) => this.#startAt(lane));
     if ([...this.#courses].every(({ halt }) => halt.aborted)) return;
@@ -149,13 +149,13 @@ class Pool implements Backend {
     return call !== undefined;
   }
 
-  /** Has an endpoint probed that is out of service, and gives it up when its time is over. */
+  /** Probes an endpoint that is out of service, and gives it up when its time is over. */
   #lookAfter(lane: Lane): void {
     this.#outages.endPatience(lane);
     const { pause } = lane;
     const course = [...this.#courses].find(({ halt }) => !halt.aborted);
     if (pause === undefined || course === undefined || this.#now < pause.nextProbeAt || !lane.hasRoom) return;
-    // Its witness tells whether the endpoint is there, and in an outage rows do, too, since only they show what it will do.
+    // The witness shows whether the endpoint is there; in an outage rows are used as probes, too, since only they show how it will do.
     const isByWitness = lane.answered && pause.failed % 2 === 0;
     const call = isByWitness ? undefined : this.#todo.takeProbe(lane);
     if (!isByWitness && call === undefined) return;
@@ -165,8 +165,8 @@ class Pool implements Backend {
   }
 
   /**
-   * Asks the witness for one token, which a call that waits is charged for: whatever the server says of it, it is there, unless what it
-   * says might pass.
+   * Asks the witness for one token, which is charged to a waiting call: whatever the server answers, it is there, unless the failure
+   * may pass.
    */
   async #probeByWitness(lane: Lane, anyCourse: Course): Promise<void> {
     // An endpoint that has answered has a witness.
@@ -178,7 +178,7 @@ class Pool implements Backend {
     const start = await this.#turn(call, request, lane);
     if (start !== undefined) {
       const attempt = await this.#tryOnce(call, { ...request, maxTokens: 1 }, lane, start, waiting ?? call);
-      // A reply of one token may hold nothing.
+      // A reply of one token may be empty.
       const isSilent =
         attempt.status === 'failed' &&
         (attempt.down || (attempt.class !== 'malformed' && TRIED_AGAIN.has(attempt.class)));
@@ -188,7 +188,7 @@ class Pool implements Backend {
     this.#leave(call, lane);
   }
 
-  /** Gives a slot to the call's job, which begins or goes on. */
+  /** Gives a slot to the call's job, which begins or continues. */
   #occupy(call: Call, lane: Lane, isProbe = false): void {
     lane.calls.add(call);
     if (isProbe) lane.probes.add(call);
@@ -216,7 +216,7 @@ class Pool implements Backend {
     call.course.finishIfIdle();
   }
 
-  /** Frees the slot that the call holds. */
+  /** Frees the call's slot. */
   #vacate(call: Call, lane: Lane): void {
     call.lane = undefined;
     lane.calls.delete(call);
@@ -224,26 +224,26 @@ class Pool implements Backend {
     this.#fillSoon();
   }
 
-  /** Asks one question of the call's job, at where the call holds a slot, until it has its outcome. */
+  /** Asks one question of the call's job, in the lane where the call has a slot, until it has its outcome. */
   async #ask(call: Call, { make, hear, again }: Asking): Promise<ModelOutcome> {
     const { maxAttempts, clock, pace } = this.#settings;
     const { halt } = call.course;
     if (call.attempts > 0) await this.#nextQuestion(call);
     for (;;) {
       const { lane, lastFailure, lastLane } = call;
-      // Whoever asks holds a slot, unless the run has ended meanwhile.
+      // Whoever asks has a slot, unless the run has ended meanwhile.
       if (lane === undefined || halt.aborted) return this.#interrupted(call);
-      // One that has no try left needs no request for its outcome.
+      // A call without a try left needs no request for its outcome.
       if (call.counted >= maxAttempts && lastFailure && lastLane) return this.#lose(call, lastFailure, lastLane);
       if (lane.holdsBack(call)) {
-        // It has done nothing wrong, and goes on before others.
+        // It has done nothing wrong, and precedes others.
         call.isFirst = true;
         await this.#waitForSlot(call, lane);
         continue;
       }
       if (call.request === undefined) {
         call.request = await make();
-        // That takes time: the endpoint is looked at again.
+        // Making the request takes time, so the endpoint is checked again.
         continue;
       }
       const { request } = call;
@@ -262,7 +262,7 @@ class Pool implements Backend {
       lane.adapt(attempt, clock.now() - triedAt);
       if (attempt.status === 'ok') {
         const least = lane.witness?.request;
-        // Of requests of one size, the first is kept.
+        // Among requests of one size, the first is kept.
         if (!least || charactersOf(request) < charactersOf(least)) lane.witness = { job: call.job, request };
         if (lastFailure?.class === 'rate-limit') lane.recoveredAt = clock.now();
         this.#outages.noteAnswer(lane, true, triedAt);
@@ -283,7 +283,7 @@ class Pool implements Backend {
     }
   }
 
-  /** A further question holds the slot of the one before, and starts no sooner than any other. */
+  /** A further question keeps the slot of the previous one, and starts no sooner than any other. */
   async #nextQuestion(call: Call): Promise<void> {
     const { lane, course } = call;
     if (lane === undefined || course.halt.aborted) return;
@@ -292,7 +292,7 @@ class Pool implements Backend {
     while (lane.pauseMs > 0 && !course.halt.aborted && lane.isInService) await call.wait(lane.pauseMs, this.#settings);
   }
 
-  /** Has the job wait for its call's next try without a slot, until it gets one or its run ends. */
+  /** Makes the job wait for its call's next try without a slot, until it gets one or its run ends. */
   async #waitForSlot(call: Call, lane: Lane): Promise<void> {
     if (call.course.halt.aborted) return;
     this.#todo.defer(call);
@@ -304,14 +304,14 @@ class Pool implements Backend {
     this.#todo.deferred.delete(call);
   }
 
-  /** Waits in its slot for the call's turn. Undefined where the call is to be looked at again: something has changed meanwhile. */
+  /** Waits in its slot for the call's turn. Undefined if something has changed meanwhile, so that the call must be checked again. */
   async #turn(call: Call, request: ModelRequest, lane: Lane): Promise<Start | undefined> {
     const { pace } = this.#settings;
     if (!pace.isLimited) return { at: this.#now, chars: 0, tokens: 0 };
     const pauseMs = () => (call.attempts === 0 ? lane.pauseMs : 0);
     const wait = (ms: number) => call.wait(ms, this.#settings);
     lane.paced.add(call);
-    // Waiting in the line, it would hold up the calls of other endpoints.
+    // If it waited in the line, it would delay the calls of other endpoints.
     if (pauseMs() > 0) await wait(pauseMs());
     const isOff = () => call.course.halt.aborted || pauseMs() > 0 || lane.holdsBack(call);
     const start = await pace.turn(charactersOf(request), wait, isOff);
@@ -321,7 +321,7 @@ class Pool implements Backend {
 
   /** @param payer the call that the try is charged to */
   async #tryOnce(call: Call, request: ModelRequest, lane: Lane, start: Start, payer: Call, hear?: Hear) {
-    // The seed stays as it was in an outage, so that the row is answered as if there had been none.
+    // The seed is unchanged in an outage, so that the row is answered as if there had been none.
     const index = call.counted + call.pending.filter(({ isLimit }) => !isLimit).length;
     call.isInFlight = true;
     const attempt = await lane.endpoint.call(request, index, call.course.abort, hear);
@@ -334,11 +334,11 @@ class Pool implements Backend {
     return attempt;
   }
 
-  /** What comes of a try that failed: a wait in the slot, of so many milliseconds, one without it, or the call's outcome. */
+  /** The consequence of a failed try: a wait in the slot (in milliseconds), a wait without it, or the call's outcome. */
   #afterFailure(call: Call, attempt: AttemptFailure, lane: Lane, triedAt: number): number | 'deferred' | ModelOutcome {
     lane.latestFailure = { host: lane.endpoint.host, reason: attempt.reason, at: this.#now };
     call.lastFailure = attempt;
-    // What a gateway says in an outage is not final: it found before what it does not find now.
+    // A gateway's answer in an outage is not final: it found before what it does not find now.
     const isPassing = TRIED_AGAIN.has(attempt.class) || (lane.answered && attempt.down === true);
     if (isPassing && call.course.abort.aborted) return this.#interrupted(call);
     if (!isPassing) {
@@ -358,8 +358,8 @@ class Pool implements Backend {
   }
 
   /**
-   * The first rate limits of a call are waited out in its slot, so that the endpoint gets less to do. Where it seems to be at fault, it
-   * frees the slot for rows that may fare better.
+   * The first rate limits of a call are waited out in its slot, so that the endpoint gets less to do. If the call seems to be at fault,
+   * it frees the slot for rows that may fare better.
    */
   #afterRateLimit(call: Call, attempt: AttemptFailure, lane: Lane, firstFailureAt: number) {
     const { retryMs, onNotice } = this.#settings;
@@ -394,7 +394,7 @@ class Pool implements Backend {
     return { status: 'failed', class: attempt.class, reason: attempt.reason, log: call.log(this.#now) };
   }
 
-  /** What comes of a call that has ended before its outcome: what it has cost, and what its last try came to. */
+  /** The outcome of a call that ended early: its cost, and the failure of its last try. */
   #interrupted(call: Call): ModelOutcome {
     if (call.attempts === 0) return INTERRUPTED;
     const { lastFailure: last } = call;

@@ -2,19 +2,19 @@
 
 import { Call, type Course, type Group, HOPELESS, type Lane, type PoolSettings, type Task } from './lane.js';
 
-/** A row that was in flight in so many outages is asked only while no other such row is, so that none takes another down with it. */
+/** A row that was in flight in this many outages is asked only while no other such row is, so that none takes another down with it. */
 const SUSPECT = 2;
-/** An endpoint that has answered nothing gets rows from the other end of the list once so many wait: a whole domain may fail. */
+/** Once this many rows wait, an endpoint that has answered nothing gets rows from the other end of the list: a complete domain may fail. */
 const LOOKS_ELSEWHERE = 3;
 
 /** A job that has not begun. */
 type Waiting = Readonly<{ job: Task; course: Course; group: Group }>;
 
 export class Todo {
-  /** Jobs that have not begun, in their order. */
+  /** Jobs that have not begun, in order. */
   readonly #waiting: Waiting[] = [];
   readonly #groups = new Map<string, Group>();
-  /** Calls that wait for their next try, in the order in which they came. */
+  /** Calls that wait for their next try, in order of arrival. */
   readonly deferred = new Set<Call>();
 
   constructor(
@@ -22,7 +22,7 @@ export class Todo {
     private readonly settings: PoolSettings,
   ) {}
 
-  /** Takes jobs on. A group without a name is of a single job. */
+  /** Adds jobs. A group without a name has a single job. */
   add(jobs: readonly Task[], course: Course): void {
     course.waiting += jobs.length;
     for (const job of jobs) {
@@ -34,14 +34,14 @@ export class Todo {
 
   /**
    * The next call for an endpoint in service: first those that wait through no fault of their own, then jobs that have not begun, and
-   * behind these the calls that have failed. Undefined where nothing waits for it now.
+   * then the calls that have failed. Undefined if nothing waits for it now.
    */
   take(lane: Lane): Call | undefined {
     const mayBegin = lane.answered || this.settings.keepGoing || this.#failed < HOPELESS;
     return this.#takeAgain(lane, true) ?? (mayBegin ? this.#begin(lane) : undefined) ?? this.#takeAgain(lane, false);
   }
 
-  /** A call to try out with whether an endpoint is there that has never answered: each time another one. */
+  /** A call for probing an endpoint that has never answered: a different one each time. */
   takeProbe(lane: Lane): Call | undefined {
     const deferred = [...this.deferred];
     const call = this.#begin(lane) ?? deferred.find(({ isFirst }) => isFirst) ?? deferred[0];
@@ -49,20 +49,20 @@ export class Todo {
     return call;
   }
 
-  /** Has a call wait for its next try. Its text is not held meanwhile, and its group goes on without it. */
+  /** Makes a call wait for its next try. Its text is dropped meanwhile, and its group continues without it. */
   defer(call: Call): void {
     call.request = undefined;
     this.release(call);
     this.deferred.add(call);
   }
 
-  /** The call's group need not wait for it any more. */
+  /** The call's group need no longer wait for it. */
   release(call: Call): void {
     if (call.group !== undefined) call.group.running--;
     call.group = undefined;
   }
 
-  /** A reply shows room: of the calls that wait for that, one need wait no longer. */
+  /** A reply shows room, so one of the calls that wait for room need wait no longer. */
   wakeFirst(now: number): void {
     const call = [...this.deferred].find(
       ({ isFirst, lastFailure, dueAt }) => !isFirst && lastFailure?.class === 'rate-limit' && dueAt > now,
@@ -90,8 +90,8 @@ export class Todo {
   }
 
   /**
-   * The job to start at an endpoint whose slot is free: the first one whose group is at home there or nowhere, with nothing in flight.
-   * Only where there is none, a group's jobs run side by side. `fromTheEnd` looks for a group without a home from the other end of the
+   * The job to start at an endpoint with a free slot: the first one whose group is at home there or nowhere, with nothing in flight.
+   * Only if there is none do a group's jobs run in parallel. `fromTheEnd` looks for a group without a home from the other end of the
    * list.
    */
   #nextAt(lane: Lane, fromTheEnd: boolean): Waiting | undefined {
@@ -118,11 +118,11 @@ export class Todo {
     const able = this.lanes.filter((other) => other.isInService && (other.answered || !hasAnswer));
     for (const call of this.deferred) {
       if (call.isFirst !== isFirst || (!isAlone && isSuspect(call))) continue;
-      // Of one without a try left, only its failure is still to be said.
+      // A call without a try left only has its failure reported.
       const hasFailed = call.counted >= this.settings.maxAttempts;
       if (!hasFailed && !this.#mayTry(call, lane, now, able)) continue;
       this.deferred.delete(call);
-      // The time that it waited for others, behind its back-off, is not its own.
+      // The time that it waited for others after its back-off is not its own.
       const waitedMs = Math.max(0, now - call.dueAt);
       call.startedAt += waitedMs;
       if (call.firstFailureAt !== undefined) call.firstFailureAt += waitedMs;
@@ -133,10 +133,10 @@ export class Todo {
     return undefined;
   }
 
-  /** A call that has failed at one endpoint is left to another, where there is one that answers, until it has failed there as often. */
+  /** A call that has failed at one endpoint is left to another that answers, if there is one, until it has failed there as often. */
   #mayTry(call: Call, lane: Lane, now: number, able: readonly Lane[]): boolean {
     const failuresAt = (one: Lane) => call.failedAt.get(one) ?? 0;
-    // A look at an endpoint that has answered will tell whether the call has a try left.
+    // A probe of an endpoint that has answered will show whether the call has a try left.
     if (call.pending.some((failure) => failure.lane.answered) && call.isSpent(this.settings)) return false;
     if (failuresAt(lane) > 0 && now < call.dueAt) return false;
     return able.includes(lane) && able.every((other) => failuresAt(lane) <= failuresAt(other));

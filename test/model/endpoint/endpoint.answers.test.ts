@@ -26,7 +26,7 @@ describe('what was asked not to be compressed', () => {
     });
     const attempt = failure(await open(await listen(server)).endpoint.call(REQUEST, 0, NEVER));
     expect(attempt.class).toBe('malformed');
-    expect(attempt.reason).toBe('the reply is compressed (content-encoding gzip), which it was asked not to be');
+    expect(attempt.reason).toBe('the reply is compressed (content-encoding gzip), which was not requested');
   });
 
   it('may say that it is not', async () => {

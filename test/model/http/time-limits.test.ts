@@ -33,7 +33,7 @@ describe('a clock names itself:', () => {
   it('the call’s, for a reply that never ends', async () => {
     const drip: Answer = { deltas: Array(100).fill({ content: 'a', waitMs: 20 }) };
     const { attempt } = await ask([drip], { clocks: { ...clocks, callTimeoutMs: 300 } });
-    expect(failure(attempt).reason).toBe('no whole reply within 0.3 s (--call-timeout)');
+    expect(failure(attempt).reason).toBe('no complete reply within 0.3 s (--call-timeout)');
   });
 
   it('text and reasoning in time keep them quiet', async () => {
@@ -50,6 +50,6 @@ describe('a clock names itself:', () => {
     const slow = await ask([{ content: 'late', latencyMs: 200 }], { stream: false, clocks: quick });
     expect(reply(slow.attempt).content).toBe('late');
     const never = await ask(['hang'], { stream: false, clocks: { ...clocks, callTimeoutMs: 100 } });
-    expect(failure(never.attempt).reason).toBe('no whole reply within 0.1 s (--call-timeout)');
+    expect(failure(never.attempt).reason).toBe('no complete reply within 0.1 s (--call-timeout)');
   });
 });

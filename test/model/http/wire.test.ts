@@ -100,14 +100,14 @@ describe('a connection', () => {
     const password = await refused(407);
     expect(password.attempt).toMatchObject({ class: 'fatal', stop: { exitCode: EXIT.unavailable } });
     expect(password.attempt.stop?.message).toBe(
-      `model.test: the proxy ${password.proxy.host} that http_proxy names wants other credentials (HTTP 407); ` +
-        `give it http://user:password@${password.proxy.host}, or exclude the host with NO_PROXY=model.test`,
+      `model.test: the proxy ${password.proxy.host} (http_proxy) requires other credentials (HTTP 407); ` +
+        `set it to http://user:password@${password.proxy.host}, or exclude the host with NO_PROXY=model.test`,
     );
     const forbidden = await refused(403);
     expect(forbidden.attempt).toMatchObject({
       class: 'transient',
       unreachable: true,
-      reason: `the proxy ${forbidden.proxy.host} that http_proxy names lets nothing through (HTTP 403)`,
+      reason: `the proxy ${forbidden.proxy.host} (http_proxy) refuses the connection (HTTP 403)`,
     });
   });
 
@@ -118,7 +118,7 @@ describe('a connection', () => {
     const { endpoint } = open(url, { proxy: proxyFor(url, { HTTP_PROXY: proxy.url }) });
     expect(failure(await endpoint.call(REQUEST, 0, NEVER))).toMatchObject({
       unreachable: true,
-      reason: `connection refused (ECONNREFUSED) at the proxy ${proxy.host} that HTTP_PROXY names`,
+      reason: `connection refused (ECONNREFUSED) at the proxy ${proxy.host} (HTTP_PROXY)`,
     });
   });
 });

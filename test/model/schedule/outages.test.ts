@@ -57,7 +57,7 @@ describe('an outage of an endpoint that has answered', () => {
     expect(error).toMatchObject({
       exitCode: EXIT.unavailable,
       message:
-        'a: no reply for 10 min: connection refused; see to the server (--retry-minutes says how long an outage may last), then repeat the command: finished rows are kept',
+        'a: no reply for 10 min: connection refused; check the server (--retry-minutes sets how long an outage may last), then repeat the command: finished rows are kept',
     });
     expect(short.clock.now()).toBeGreaterThan(600_000);
     expect(short.clock.now()).toBeLessThanOrEqual(605_500);
@@ -170,7 +170,7 @@ describe('an outage of an endpoint that has answered', () => {
     ]);
     expect(seen[0]?.failure).toMatchObject({ text: 'a: connection refused' });
     expect(run.notices).toEqual([
-      'a gives no reply (connection refused): one call at a time tries it, up to 10 min (--retry-minutes)',
+      'a does not answer (connection refused): probing it with one call at a time, up to 10 min (--retry-minutes)',
       'a answers again',
     ]);
     expect(run.backend.status().outages).toEqual([]);
@@ -349,7 +349,9 @@ describe('an endpoint that has never answered', () => {
     expect(error).toMatchObject({ exitCode: EXIT.unavailable });
     const { message } = error as Error;
     expect(message).toContain((attempt as { reason: string }).reason);
-    expect(message).toMatch(/^a: the first 20 rows failed alike and none succeeded .*--keep-going.*repeat the command/);
+    expect(message).toMatch(
+      /^a: the first 20 rows failed in the same way, and none succeeded .*--keep-going.*repeat the command/,
+    );
     expect(run.statuses().filter((status) => status === 'failed')).toHaveLength(20);
   });
 

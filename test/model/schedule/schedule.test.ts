@@ -328,7 +328,7 @@ describe('what ends a run', () => {
       message: expect.stringMatching(/a:1.*b:2.*check the base URL/),
     });
     expect(statuses()).toEqual(Array(asked.size).fill('interrupted'));
-    expect(notices[0]).toBe('a:1 cannot be reached: connection refused; trying again');
+    expect(notices[0]).toBe('a:1 cannot be reached: connection refused; retrying');
     expect(notices.filter((text) => text.startsWith('a:1 cannot'))).toHaveLength(1);
   });
 

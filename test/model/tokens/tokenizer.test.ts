@@ -67,7 +67,7 @@ describe('a file that is no tokenizer is refused with what would do:', () => {
       const refusal = await openTokenizer(path, shown).catch((error: unknown) => error);
       expect(refusal).toMatchObject({
         exitCode: EXIT.inputMissing,
-        message: `cannot read the tokenizer ${shown} (--tokenizer): ENOENT; it is the tokenizer.json of the model's repository, or its folder`,
+        message: `cannot read the tokenizer ${shown} (--tokenizer): ENOENT; give the tokenizer.json of the model's repository, or its folder`,
       });
     }
   });
