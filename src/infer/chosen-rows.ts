@@ -1,4 +1,4 @@
-// The chosen rows, opened for what puts them to a world model: the data, the prompts, the model and its price; and what stages of rows share.
+// The chosen rows, opened for a world model: the data, the prompts, the model and its price; and what stages over rows share.
 
 import { readdir } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
@@ -24,7 +24,7 @@ import { programName, type ShownSettings } from '../settings/command.js';
 import { buildMessages, openSystemPrompts, type SystemPrompts } from './messages.js';
 import { type InferSettings, takenShard } from './options.js';
 
-/** What the flags say of the rows. */
+/** The flags about the rows. */
 type DataSettings = Pick<InferSettings, 'dataDir' | 'shard' | 'skipInvalid' | 'domains' | 'sampleSeed' | 'quiet'> &
   Partial<Pick<InferSettings, 'ids' | 'limit' | 'sample'>>;
 
@@ -32,7 +32,7 @@ export interface ChosenRows {
   readonly dataset: Dataset;
   /** In input order. */
   readonly chosen: readonly RowRef[];
-  /** Which part of what the other flags choose these are, as `I/N`; undefined where they are all of it. */
+  /** The part of what the other flags choose, as `I/N`; undefined if it is all of it. */
   readonly shard: string | undefined;
   readonly prompts: SystemPrompts;
   readonly target: Target;
@@ -40,8 +40,8 @@ export interface ChosenRows {
 }
 
 /**
- * What `ask` makes of them; all is closed behind it.
- * @throws UserError: 66 and 65 for the data, 2 for what the flags choose of them, and what the model's own opening throws
+ * Passes the rows to `ask`; everything is closed afterwards.
+ * @throws UserError: 66 and 65 for the data, 2 for what the flags choose of it, and what opening the model throws
  */
 export async function withChosenRows<T>(
   settings: Omit<InferSettings, 'baseline' | 'repeats'>,
@@ -61,7 +61,7 @@ export async function withChosenRows<T>(
   });
 }
 
-/** The same of the rows alone. @throws UserError: 66 and 65 for the data, 2 for what the flags choose of them */
+/** The same for the rows only. @throws UserError: 66 and 65 for the data, 2 for what the flags choose of it */
 export async function withData<T>(
   settings: DataSettings,
   io: Io,
@@ -79,14 +79,14 @@ async function withDataset<T>(dataDir: string, io: Io, use: (dataset: Dataset) =
   return closing(await openDataset(resolve(io.cwd, dataDir), io.stop), use);
 }
 
-/** Where `awb data fetch` puts the rows, and infer looks for them. */
+/** Where `awb data fetch` puts the rows, and where infer looks for them. */
 const DEFAULT = 'data';
 
-/** @throws UserError (66) with the one command to type, where there are no rows in the folder or a fetch has not brought all of them. */
+/** @throws UserError (66) with the command to type, if there are no rows in the folder or a fetch is incomplete. */
 export async function requireData(dataDir: string, io: Pick<Io, 'cwd' | 'env'>): Promise<void> {
   const folder = resolve(io.cwd, dataDir);
   const names = await readdir(folder).catch((error: unknown) => (codeOf(error) === 'ENOENT' ? [] : undefined));
-  // What else is wrong with a folder, reading it says best.
+  // Reading the folder reports any other problem best.
   if (names === undefined) return;
   const record = await readSourceRecord(folder);
   if (names.some((name) => holdsRows({ name })) && record?.complete !== false) return;
@@ -96,7 +96,7 @@ export async function requireData(dataDir: string, io: Pick<Io, 'cwd' | 'env'>):
     ...(revision === RELEASED.commit ? [] : ['--revision', revision]),
   ];
   throw inputMissing(
-    `there is no ${record === undefined ? '' : 'whole '}benchmark in ${shownPath(folder, io)} (files named *_test.jsonl); to fetch it (402 MB), type\n  ${programName(io)} ${shellLine(command)}\nor name the folder that holds it with --data-dir`,
+    `there is no ${record === undefined ? '' : 'complete '}benchmark in ${shownPath(folder, io)} (files named *_test.jsonl); to fetch it (402 MB), type\n  ${programName(io)} ${shellLine(command)}\nor name its folder with --data-dir`,
   );
 }
 
@@ -116,7 +116,7 @@ function requireUsable({ bad, rows }: Dataset, { skipInvalid, dataDir, quiet }: 
     return;
   }
   const remedy =
-    'Mend the files, or where others are left, leave these rows out with --skip-invalid (they then count against coverage).';
+    'Fix the files, or if others are left, leave these rows out with --skip-invalid (they then count against coverage).';
   throw badData([`${count}; nothing was asked:`, ...shown, ...more, remedy].join('\n'));
 }
 
@@ -129,19 +129,19 @@ export function invalidByDomain(
   return countBy(skipInvalid ? bad.filter(isChosen) : [], ({ domain = 'unknown' }) => domain);
 }
 
-/** The line of a file that a row is, and its length. */
+/** A row's file and line, and the length of the line. */
 export function placeOfRow({ files }: Dataset, { file, line, length }: RowRef) {
   return { place: `${basename(present(files[file]))}:${line}`, bytes: length };
 }
 
-/** What a stage over the rows of a folder works on, as far as its manifest tells. */
+/** What a stage over the rows of a folder works on, as far as its manifest shows it. */
 interface DataWork<S> extends Pick<ChosenRows, 'shard' | 'dataset' | 'target' | 'pricing'> {
   readonly settings: S;
   readonly io: Io;
   readonly shown: ShownSettings;
 }
 
-/** What the manifest holds beside the counts; a calibration has no label. */
+/** The manifest except for the counts; a calibration has no label. */
 export function manifestOfData(
   { settings: { dataDir }, io, shown, shard, dataset, target, pricing }: DataWork<{ readonly dataDir: string }>,
   run: Run,
@@ -159,7 +159,10 @@ export function manifestOfData(
   };
 }
 
-/** What every stage that puts rows to a world model, or to a baseline, has. @throws UserError (2) for a budget in dollars without a price */
+/**
+ * The common parts of every stage that sends rows to a world model, or to a baseline. @throws UserError (2) for a budget in dollars
+ * without a price
+ */
 export function stageOver<
   S extends AskingSettings &
     Pick<InferSettings, 'dataDir' | 'fresh' | 'label' | 'meta'> & { readonly baseline?: unknown },
@@ -171,7 +174,7 @@ export function stageOver<
   return { io, run, settings, target, remarks: prompts.remarks, asks: () => asksModel, manifest };
 }
 
-/** What answers depend on beside the rows, and nothing else: addresses, keys and speed may change. */
+/** What answers depend on in addition to the rows, and nothing else: addresses, keys and speed may change. */
 export function askedIdentity(
   work: Pick<ChosenRows, 'prompts' | 'target'> & {
     readonly settings: Pick<InferSettings, 'protocol'> & AskingSettings;
@@ -180,7 +183,7 @@ export function askedIdentity(
 ): Identity {
   const { settings, prompts, target } = work;
   return {
-    // A model that was not started is taken to be the run's own.
+    // If the model was not started, the stored identity is kept.
     model: target.identity ?? stored?.identity.model,
     protocol: settings.protocol,
     system_prompt: prompts.identity,
@@ -189,9 +192,9 @@ export function askedIdentity(
 }
 
 /**
- * Rows by their sizes under the official protocol and the row's own system prompt, without what a chat template puts around messages;
+ * The sizes of rows under the official protocol and the row's own system prompt, without what a chat template adds around messages;
  * `tokens` says how they were counted.
- * @param step shows how far the work is
+ * @param step shows the progress
  * @throws UserError as `openTokenizer`, `requireData`, `openDataset` and `surveyRows`
  */
 export async function surveyData(

@@ -65,13 +65,13 @@ export function inferStage(work: Inference, run: Run): Stage<InferJob> {
   };
 }
 
-/** What comes of a row: a reply, a failure, or what a baseline says, of which there is no log. */
+/** The result of a row: a reply, a failure, or a baseline's answer, which has no log. */
 type Outcome = ((Omit<ModelReply, 'log'> & { readonly log?: CallLog }) | PredictionFailure) & {
-  /** Of the record; absent for rows that no model was asked about. */
+  /** The record's stamp; absent for rows without a model call. */
   readonly stamp?: string;
 };
 
-/** What a baseline says about a row, or about a row's turn as `sample` has it. */
+/** A baseline's answer for a row, or for a row's turn as given in `sample`. */
 export function baselineOf(name: keyof typeof BASELINES, dataset: Dataset) {
   const donors = name === 'shuffled' ? donorsOf(dataset.rows) : undefined;
   return async (sample: Sample, row: RowRef) => {
@@ -83,8 +83,8 @@ export function baselineOf(name: keyof typeof BASELINES, dataset: Dataset) {
 
 /**
  * The journal's record of a prediction.
- * @param read the turn as it was put to the model: it is looked at for the few replies alone that try something; absent where nobody
- * judges the prediction
+ * @param read the turn as it was sent to the model, read only for the few replies that contain an attack; absent if nobody judges the
+ * prediction
  */
 export async function recordOf(
   id: string,
@@ -110,7 +110,7 @@ export async function recordOf(
   };
 }
 
-/** What a file of rows with something added to each is made of, with its journal. */
+/** What is needed, with the journal, to write a file of rows with something added to each. */
 export interface RowOutput<Needed extends keyof InferSettings> extends Pick<ChosenRows, 'dataset' | 'chosen'> {
   readonly settings: Pick<InferSettings, Needed>;
 }
@@ -140,7 +140,7 @@ export function outputOf(
   };
 }
 
-/** The keys that a row leaves out: of a lean one, its trajectory's text. */
+/** The keys left out of a row: for a lean one, its trajectory's text. */
 export function leftOutBy({ lean }: { readonly lean: boolean }): ReadonlySet<string> {
   return new Set(lean ? ['prompt', 'response', 'current_prompt', 'system_str'] : []);
 }
@@ -155,7 +155,7 @@ export function inferIdentity(work: Inference, stored: Manifest | undefined): Id
   };
 }
 
-/** What a prediction's record has come to. @throws TypeError for what infer never writes. */
+/** The state in a prediction's record. @throws TypeError for what infer never writes. */
 export function predictionState({ row }: JournalRecord): RowState {
   const prediction = recordedPrediction(row);
   return {
@@ -194,9 +194,9 @@ export function jobsOf(
 }
 
 /**
- * Under `prefix` the repeats of a row follow each other: they share all of their prompt, and only the first of them is paid in full.
- * Under other orders every row has been asked once before any is asked again. Whoever wants that under `prefix`, too, gives the command
- * once without repeats, and once with them.
+ * With `prefix`, the repeats of a row are consecutive: they share their complete prompt, and only the first one pays for it in full.
+ * With other orders, every row is asked once before any is asked again. To get that with `prefix`, run the command once without
+ * repeats, and once with them.
  * @param jobs as `jobsOf` gives them for these rows and repeats
  */
 export function inAskingOrder(
@@ -213,10 +213,10 @@ export function inAskingOrder(
 // What is odd about a world model's reply without making it a failure.
 
 /**
- * The flags that a reply's text and end give, in the order of the `Flag` type (`fitted-max-tokens` and `redacted` belong to the call).
- * `truncated`: the token budget ended it. `untagged`: something is left beside thinking, but no `<predicted_observation>` opens in it.
- * `empty`: nothing is left beside thinking and white space. `repetitive`: see `endsInLoop`; thinking counts here, since that is where
- * models loop. `several-tags`: the tag opens more than once outside thinking.
+ * The flags from a reply's text and end, in the order of the `Flag` type (`fitted-max-tokens` and `redacted` belong to the call).
+ * `truncated`: the token budget ended it. `untagged`: there is text in addition to thinking, but it opens no `<predicted_observation>`.
+ * `empty`: there is only thinking and white space. `repetitive`: see `endsInLoop`; thinking counts here, since that is where models
+ * loop. `several-tags`: the tag opens more than once outside thinking.
  */
 export function flagsOf(reply: { readonly content: string; readonly finishReason?: string }): Flag[] {
   const text = withoutThought(reply.content);
@@ -231,18 +231,18 @@ export function flagsOf(reply: { readonly content: string; readonly finishReason
   return found.flatMap(([flag, isSet]) => (isSet ? [flag] : []));
 }
 
-/** Thresholds, with room above every recorded observation. */
+/** Thresholds, well above every recorded observation. */
 const REPEATS_AT_END = 8;
 const WORDED_LENGTH = 2_000;
-/** Real screens and dumps are full of rows of zeros, rules and blanks, so these must go on for longer. */
+/** Real screens and dumps are full of rows of zeros, rules and blanks, so these must be longer. */
 const WORDLESS_LENGTH = 16_000;
-/** Only this much of the end is searched, so the unit of the longest loop that is found is an eighth of it. */
+/** Only this much of the end is searched, so the longest unit that is found is an eighth of it. */
 const END_LENGTH = 32_000;
 
 /**
- * A text shows degenerate repetition by an end that is one unit of any length repeated 8 times or more. A unit that holds a letter must
- * fill 2,000 UTF-16 units at the end, one without any 16,000. White space at the end never counts. Loops that change from round to
- * round, such as counters, are not found, nor those that the model left again.
+ * A text is degenerately repetitive if its end is one unit of any length repeated 8 times or more. A unit that contains a letter must
+ * fill 2,000 UTF-16 units at the end, one without a letter 16,000. White space at the end never counts. Loops that change with each
+ * repetition, such as counters, are not found, nor those that the model left again.
  */
 function endsInLoop(text: string): boolean {
   const closing = new RegExp(`</${PREDICTION_TAG}>$`, 'i');
@@ -253,7 +253,7 @@ function endsInLoop(text: string): boolean {
     let length = loop.length;
     while (length < end.length && end.at(-length - 1) === end.at(period - length - 1)) length++;
     if (length >= (/\p{L}/u.test(end.slice(-period)) ? WORDED_LENGTH : WORDLESS_LENGTH)) return true;
-    // Longer periods that fit in here are those of the same loop.
+    // Longer periods that fit in here belong to the same loop.
     period = Math.floor(length / REPEATS_AT_END);
   }
   return false;

@@ -1,4 +1,4 @@
-// awb likelihood: its options, and the work of measuring how likely the world model holds the true observation of each row to be.
+// awb likelihood: its options, and measuring how likely the world model finds the true observation of each row.
 
 import type { Identity } from '../core/identity.js';
 import { JUDGEMENT_KEYS, judgementMembers } from '../core/judged-row.js';
@@ -32,25 +32,25 @@ export const LIKELIHOOD_OPTIONS = {
 
 type LikelihoodSettings = Settings<typeof LIKELIHOOD_OPTIONS>;
 
-/** As all stages ask: one token, which servers do not take less than, and the likeliest one, so that nothing is left to chance. */
+/** The settings that all stages share: one token, since servers accept no fewer, and the likeliest one, so that nothing is random. */
 export function askedAs(settings: LikelihoodSettings): LikelihoodSettings & AskingSettings {
   return {
     ...settings,
     ...{ maxTokens: 1, temperature: 0, allowParamDrop: false, fitMaxTokens: false, stream: false },
     ...{ topP: undefined, topK: undefined, minP: undefined, presencePenalty: undefined, reasoningEffort: undefined },
     ...{ seed: undefined, preset: undefined },
-    // Of whole replies no first token and no gap is seen.
+    // Complete replies show no first token and no gap.
     firstTokenTimeout: ASKING_OPTIONS['first-token-timeout'].default,
     gapTimeout: ASKING_OPTIONS['gap-timeout'].default,
   };
 }
 
-/** Everything that one measuring works on. */
+/** Everything that one measurement works on. */
 interface Measuring extends Omit<Inference, 'settings'> {
   readonly settings: LikelihoodSettings & AskingSettings;
 }
 
-/** Every row is asked once: the same text costs the same each time. */
+/** Every row is asked once: the same text has the same cost each time. */
 const ONCE = 1;
 
 /** The chosen rows as a stage. @throws UserError (2) for a budget in dollars without a price */
@@ -102,43 +102,43 @@ export function likelihoodIdentity(work: Measuring, stored: Manifest | undefined
   return { mode: 'likelihood', data, ...askedIdentity(work, stored), reading: TRUTH_VERSION };
 }
 
-/** Rises when the same scores give other figures than before, or the truth is put to the model in another form. */
+/** Increased whenever the same scores give different figures, or the truth is sent to the model in another form. */
 const TRUTH_VERSION = 1;
 
 const OPEN = `<${PREDICTION_TAG}>`;
 const CLOSE = `</${PREDICTION_TAG}>`;
 
-/** The truth as judges are shown it: without the marker, stripped at both ends. */
+/** The truth as judges see it: without the marker, stripped at both ends. */
 export function trueObservation(sample: Sample): string {
   return withoutMarker(groundTruthOf(sample));
 }
 
-/** The reply of a world model that knows the truth: the tag, each on a line of its own, and nothing besides. */
+/** The reply of a world model that knows the truth: only the truth within the tags, each tag on its own line. */
 export function trueReply(truth: string): string {
   return `${OPEN}\n${truth}\n${CLOSE}`;
 }
 
 /**
- * The cost of the truth, given the scores of a prompt that ends with `trueReply(truth)` and what a chat template puts behind it. A
- * token that holds any of the truth counts whole, so that nothing of the truth is free: such as one of a full stop and the line feed
- * behind it.
- * @returns nats, and over how many tokens and UTF-8 bytes; a sentence's end where the truth does not stand in the prompt as it was given
+ * The cost of the truth, given the scores of a prompt that ends with `trueReply(truth)` and what a chat template adds after it. A token
+ * that contains any part of the truth counts in full, so that nothing of the truth is free: for example a full stop with the line feed
+ * after it.
+ * @returns nats, and over how many tokens and UTF-8 bytes; the end of a sentence if the truth is not in the prompt verbatim
  */
 export function costOfTruth(scores: readonly TokenScore[], truth: string) {
   const bytes = Buffer.byteLength(truth);
   if (bytes === 0) return { flaw: 'the true observation is empty, and has no bytes to spread bits over' };
   const text = scores.map((score) => score.text).join('');
   const opens = [...text.matchAll(new RegExp(OPEN, 'g'))];
-  // Tags that the truth itself holds stand between the two that are wanted.
+  // Tags within the truth are between the two wanted ones.
   const start = opens.at(-truth.split(OPEN).length)?.index;
   const close = text.lastIndexOf(CLOSE);
   if (start === undefined || close < start) {
-    return { flaw: 'the tag does not stand among the tokens that the server scored' };
+    return { flaw: 'the tag is not among the tokens that the server scored' };
   }
   const [from, to] = [start + OPEN.length + 1, close - 1];
   if (visible(text.slice(from, to)) !== visible(truth)) {
     return {
-      flaw: "the model's chat template changes the true observation, or the server names its tokens by other texts",
+      flaw: "the model's chat template changes the true observation, or the server returns other texts for its tokens",
     };
   }
   let [at, nats, tokens] = [0, 0, 0];
@@ -158,7 +158,7 @@ export function measuresOfTruth({ nats, tokens, bytes }: { readonly [of in 'nats
   return { bits_per_byte: nats / Math.LN2 / bytes, nats_per_token: nats / tokens };
 }
 
-/** What every server tells alike: tokens of a part of a character, and of spaces at a start, go by several texts. */
+/** The part on which servers agree: tokens with part of a character, or with leading spaces, are reported in different ways. */
 function visible(text: string): string {
   return text.replace(/[^\x21-\x7e]/g, '');
 }

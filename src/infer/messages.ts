@@ -1,4 +1,4 @@
-// What a world model is told of its part, and the chat messages that put one turn to it, by protocol.
+// The system prompts of a world model, and the chat messages that send it one turn, by protocol.
 
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
@@ -9,15 +9,15 @@ import type { ChatMessage, Io, Sample } from '../core/types.js';
 import { type OptionTable, option, type Settings, under } from '../settings/command.js';
 
 /**
- * What is sent behind the system message, by protocol. Scores under different protocols are not comparable.
- * Each sends nothing that comes after `turnIdx`, the ground truth included.
+ * What is sent after the system message, by protocol. Scores under different protocols are not comparable. None sends anything that
+ * comes after `turnIdx`, including the ground truth.
  */
 export const PROTOCOLS = {
   /** The official script today: earlier turns as a dialogue, then the turn with its request to predict. */
   history: (sample) => chatOf('', earlierTurns(sample), promptOf(sample)),
-  /** The same without the request to predict behind the last turn. */
+  /** The same without the request to predict after the last turn. */
   'history-bare': (sample) => chatOf('', earlierTurns(sample), actionOf(sample)),
-  /** The turn alone, as the script's first release sent it. */
+  /** Only the turn, as the script's first release sent it. */
   blind: (sample) => chatOf('', [], actionOf(sample)),
 } satisfies Record<string, (sample: Sample) => ChatMessage[]>;
 
@@ -26,7 +26,7 @@ export function buildMessages(sample: Sample, protocol: keyof typeof PROTOCOLS, 
   return [...chatOf(systemPrompt, []), ...PROTOCOLS[protocol](sample)];
 }
 
-/** A system prompt, if it is not empty, the turns, and the prompt behind them. */
+/** A system prompt, if it is not empty, the turns, and the prompt after them. */
 export function chatOf(systemPrompt: string, turns: readonly Turn[], last?: string): ChatMessage[] {
   return [
     ...(systemPrompt === '' ? [] : [{ role: 'system', content: systemPrompt } as const]),
@@ -49,7 +49,7 @@ export const SYSTEM_PROMPT_OPTIONS = {
       "row: the row's own; bundled: its domain's; bundled+row: that and then the row's; or a FILE for all rows",
       { default: 'row' },
     ),
-    'domain-prompts': option.text('DIR', 'folder of <domain>.txt that add to the bundled prompts and replace them'),
+    'domain-prompts': option.text('DIR', 'folder of <domain>.txt that extend or replace the bundled prompts'),
   }),
 } as const satisfies OptionTable;
 
@@ -60,8 +60,8 @@ export type SystemPrompts = ReturnType<typeof bundledPrompts>;
 
 /**
  * The system prompts that the user chose.
- * @throws UserError 2 for a word that is no choice and no file, and for a folder of prompts that nothing would use; 66 for what cannot
- * be read; 65 for a text that is empty or no UTF-8
+ * @throws UserError 2 for a word that is neither a choice nor a file, and for an unused folder of prompts; 66 for what cannot be read;
+ * 65 for a text that is empty or not UTF-8
  */
 export async function openSystemPrompts(
   { systemPrompt, domainPrompts }: SystemPromptSettings,
@@ -73,14 +73,14 @@ export async function openSystemPrompts(
   }
   if (domainPrompts !== undefined) {
     throw new UserError(
-      `--domain-prompts ${domainPrompts} has no use under --system-prompt ${systemPrompt}: add --system-prompt bundled or bundled+row`,
+      `--domain-prompts ${domainPrompts} has no effect with --system-prompt ${systemPrompt}; use --system-prompt bundled or bundled+row`,
     );
   }
   return systemPrompt === 'row' ? ROW_PROMPTS : filePrompt(systemPrompt, io);
 }
 
 /**
- * The same for worlds that begin with nothing: no row has a prompt for them, so `row` stands for the bundled ones.
+ * The same for worlds that begin with nothing: no row has a prompt for them, so `row` means the bundled ones.
  * @throws UserError as `openSystemPrompts`
  */
 export function openFreshPrompts(settings: SystemPromptSettings, io: Pick<Io, 'cwd'>): Promise<SystemPrompts> {
@@ -95,20 +95,20 @@ const ROW_PROMPTS: SystemPrompts = {
 };
 
 function bundledPrompts(way: 'bundled' | 'bundled+row', prompts: DomainPrompts) {
-  const place = way === 'bundled' ? 'not' : 'in front of';
+  const place = way === 'bundled' ? 'not' : 'before';
   return {
     /** What the predictions depend on: `row`, `bundled <fingerprint>`, `bundled+row <fingerprint>`, `file <sha>`. */
     identity: `${way} ${prompts.fingerprint}`,
-    /** Told before rows are asked under other system prompts than their own. */
+    /** Reported before rows are asked with system prompts other than their own. */
     remarks: [`system prompts: the bundled ones, ${place} the rows' own (--system-prompt ${way})`],
-    /** The domains that there are prompts for; empty where any will do. */
+    /** The domains that there are prompts for; empty if any domain will do. */
     domains: prompts.domains,
-    /** Why nothing of a domain can be asked; undefined where it can. */
+    /** Why a domain cannot be asked; undefined if it can. */
     refusal: (domain: string) =>
       prompts.prompt(domain) === undefined
-        ? `there is no bundled system prompt for the domain "${domain}"; put ${domain}.txt into a folder for --domain-prompts, leave such rows out with --domains, or do without --system-prompt ${way}`
+        ? `there is no bundled system prompt for the domain "${domain}"; put ${domain}.txt into a folder for --domain-prompts, or leave out such rows with --domains, or --system-prompt ${way}`
         : undefined,
-    /** Empty where the row goes without one. */
+    /** Empty if the row has none. */
     of: ({ domain, systemPrompt }: Pick<Sample, 'domain' | 'systemPrompt'>) =>
       [prompts.prompt(domain), way === 'bundled+row' && systemPrompt].filter(Boolean).join('\n\n'),
   };
@@ -126,7 +126,7 @@ async function filePrompt(name: string, { cwd }: Pick<Io, 'cwd'>): Promise<Syste
   return {
     ...ROW_PROMPTS,
     identity: `file ${createHash('sha256').update(text).digest('hex').slice(0, FILE_DIGITS)}`,
-    remarks: [`system prompt: that of ${name} for every row, not the rows' own (--system-prompt)`],
+    remarks: [`system prompt: ${name} for every row, not the rows' own (--system-prompt)`],
     of: () => text,
   };
 }

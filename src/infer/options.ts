@@ -1,4 +1,4 @@
-// The options of awb infer: the rows to take, the world model to ask, and how.
+// The options of awb infer: which rows to take, which world model to ask, and how.
 
 import { BASELINES } from '../benchmark/baselines.js';
 import { ORDERS } from '../benchmark/selection.js';
@@ -24,14 +24,14 @@ export const INFER_OPTIONS = {
     ids: option.list('LIST', 'only rows with these ids or keys'),
     shard: option.text(
       'I/N',
-      'part I of N, of whole trajectories; slurm/N and k8s/N take I from the array task or Job index',
+      'part I of N, in whole trajectories; slurm/N and k8s/N take I from the array task or Job index',
       { check: shardForm },
     ),
     'skip-invalid': option.flag('leave unusable rows out, counted against coverage'),
     lean: option.flag('leave the trajectory text out of predictions.jsonl'),
     fresh: option.flag('start over; the old files are kept aside'),
     label: option.text('NAME', "the checkpoint's name in manifest, database and tables", { check: shortLabel }),
-    meta: option.map('further facts on the checkpoint, such as step=100', { value: 'K=V' }),
+    meta: option.map('facts about the checkpoint, such as step=100', { value: 'K=V' }),
   }),
   ...under('Model', {
     'model-base-url': option.list('URL', 'OpenAI-compatible endpoint; several share the rows', { check: httpUrl }),
@@ -43,8 +43,8 @@ export const INFER_OPTIONS = {
   ...SYSTEM_PROMPT_OPTIONS,
   repeats: option.integer('ask every row N times', { min: 1, max: MOST_REPEATS, default: 1, group: 'Model' }),
   ...under('Simulation', {
-    rollout: option.flag("ask every turn of a trajectory in order, behind the model's own earlier predictions"),
-    'rollout-from': option.integer('under --rollout, give the first N turns as they were (default: 0)', { min: 0 }),
+    rollout: option.flag("ask every turn of a trajectory in order, after the model's own earlier predictions"),
+    'rollout-from': option.integer('with --rollout, keep the first N turns as recorded (default: 0)', { min: 0 }),
   }),
   order: option.choice(keysOf(ORDERS), 'prefix: turns of a trajectory together, so that prefix caches hit', {
     default: 'prefix',
@@ -56,7 +56,7 @@ export const INFER_OPTIONS = {
 /** The table without some of its options. */
 export function without<Table extends OptionTable, Name extends keyof Table>(table: Table, ...names: readonly Name[]) {
   const left = Object.entries(table).filter(([name]) => !names.some((other) => other === name));
-  // What is left keeps its names and kinds.
+  // The remaining options keep their names and kinds.
   return Object.fromEntries(left) as Omit<Table, Name>;
 }
 
@@ -64,13 +64,13 @@ export type InferSettings = Settings<typeof INFER_OPTIONS> & BatchSettings;
 
 const FORM = /^(?:(?<part>[1-9]\d{0,5})|slurm|k8s)\/(?<of>[1-9]\d{0,5})$/;
 
-/** What is wrong with the value of --shard; undefined where nothing is. */
+/** What is wrong with the value of --shard; undefined if it is valid. */
 export function shardForm(text: string): string | undefined {
   const { part = '1', of = '0' } = FORM.exec(text)?.groups ?? {};
   return Number(part) <= Number(of) ? undefined : 'I/N with I from 1 to N, such as 1/4, or slurm/N or k8s/N';
 }
 
-/** The shard of the settings as `shardIn` reads it, said on stderr where a cluster chose it. @throws UserError as `shardIn` */
+/** The shard of the settings as `shardIn` reads it, reported on stderr if a cluster chose it. @throws UserError as `shardIn` */
 export function takenShard(
   { shard, quiet }: { readonly shard?: string | undefined; readonly quiet: boolean },
   { env, stderr }: Pick<Io, 'env' | 'stderr'>,
@@ -81,9 +81,9 @@ export function takenShard(
 }
 
 /**
- * The shard as `I/N`. Of `slurm/N` and `k8s/N`, I comes from the environment. N never does: a part that is started once more would be
- * another part, where it is started alone.
- * @throws UserError (2) where the environment does not say which of N parts this is
+ * The shard as `I/N`. For `slurm/N` and `k8s/N`, I comes from the environment. N never does: a part that is started again on its own
+ * would become another part.
+ * @throws UserError (2) if the environment does not say which of N parts this is
  */
 export function shardIn(shard: string, env: Io['env']): string {
   const [part, of] = shard.split('/');
@@ -100,6 +100,6 @@ export function shardIn(shard: string, env: Io['env']): string {
   const needed =
     part === 'k8s'
       ? `JOB_COMPLETION_INDEX of an indexed Job of ${of} completions`
-      : `SLURM_ARRAY_TASK_ID, MIN, MAX and COUNT of a job array of exactly ${of} tasks in a row, such as --array=0-${parts - 1} (some run again by scontrol requeue)`;
+      : `SLURM_ARRAY_TASK_ID, MIN, MAX and COUNT of a job array of exactly ${of} consecutive tasks, such as --array=0-${parts - 1} (rerun some with scontrol requeue)`;
   throw new UserError(`--shard ${shard} needs ${needed}; or name the part, such as --shard 1/4`);
 }

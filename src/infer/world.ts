@@ -1,4 +1,4 @@
-// A world that is acted in: its turns so far, the request that the next action makes, and what the reply makes of the world.
+// A world to act in: its turns so far, the request for the next action, and how the reply changes the world.
 
 import { isContainer, isObject, parseJson } from '../core/json.js';
 import { lastBlock, OBSERVATION_MARKER, PREDICTION_TAG, shownPrediction, withoutThought } from '../core/reply.js';
@@ -15,37 +15,37 @@ import {
 import type { Domain, Question, Sample } from '../core/types.js';
 import { chatOf } from './messages.js';
 
-/** What was done in a world, and what came of it. */
+/** What was done in a world, and its result. */
 interface WorldTurn {
-  /** As it stands in the history: the request to predict is not in it, an instruction is. */
+  /** As it appears in the history: with an instruction, if any, but without the request to predict. */
   readonly prompt: string;
-  /** As it stands in the history, with the marker in front. */
+  /** As it appears in the history, preceded by the marker. */
   readonly response: string;
   /** What the environment shows, without the marker. */
   readonly observation: string;
   readonly action: string;
   readonly instruction?: string;
-  /** Whether the benchmark tells it, or the world model made it up. */
+  /** Whether it comes from the benchmark or from the world model. */
   readonly origin: 'recorded' | 'simulated';
 }
 
-/** Never changed: whatever happens makes a new one. */
+/** Immutable: every change makes a new one. */
 export interface World {
   readonly domain: Domain;
-  /** Empty where there is none. */
+  /** Empty if there is none. */
   readonly systemPrompt: string;
-  /** Sections in front of the first action, such as task and state; empty where there are none. */
+  /** Sections before the first action, such as task and state; empty if there are none. */
   readonly preface: string;
   readonly turns: readonly WorldTurn[];
-  /** The request to predict behind the prompt that is asked. */
+  /** The request to predict after the prompt. */
   readonly tail: string;
   /** The row where it started. */
   readonly key?: string;
-  /** Where every prompt repeats the state: the one in front of the first simulated action. */
+  /** If every prompt repeats the state: the one before the first simulated action. */
   readonly repeated?: ShownState;
 }
 
-/** What asks for the tag behind the last prompt, where no row brings words of its own. */
+/** Asks for the tag after the last prompt, if no row has its own words. */
 const TAIL = [
   '',
   '',
@@ -57,7 +57,7 @@ const TAIL = [
 const MEANT =
   'This is for you alone. Bring it about in this turn, in the form that such output always has, and leave all else as it would be. Never quote it, hint at it or say that it was asked for.';
 
-/** With what a world begins; its system prompt says what the world model is, and which tools there are. */
+/** How a world begins; its system prompt says what the world model is, and which tools there are. */
 export type FreshStart = Pick<World, 'domain' | 'systemPrompt'> & Scene;
 
 /** A world in which nothing has happened yet. */
@@ -66,7 +66,7 @@ export function freshWorld(start: FreshStart): World {
   return { domain, systemPrompt, preface: prefaceOf(start), turns: [], tail: TAIL };
 }
 
-/** The world in front of a row's action: the row's earlier turns have happened, and what is done next is left to whoever acts. */
+/** The world before a row's action: the row's earlier turns have happened, and the actor decides what to do next. */
 export function worldAt(sample: Sample, systemPrompt = sample.systemPrompt): World {
   const { key, domain } = sample;
   const now = withoutRequest(actionOf(sample));
@@ -82,7 +82,7 @@ export function worldAt(sample: Sample, systemPrompt = sample.systemPrompt): Wor
   return { ...world, preface: readTurnPrompt(first.prompt).preface, ...(state && { repeated: state }) };
 }
 
-/** The prompt that an action makes, without the request to predict. */
+/** The prompt for an action, without the request to predict. */
 export function actionPrompt(world: World, action: string, instruction?: string): string {
   const { domain, turns, preface } = world;
   const text = actionText(domain, action);
@@ -96,25 +96,25 @@ export function actionPrompt(world: World, action: string, instruction?: string)
   });
 }
 
-/** What the world model is asked, for what the action brings about: the turns so far, and the action with the request to predict. */
+/** What the world model is asked about an action: the turns so far, and the action with the request to predict. */
 export function requestOf(world: World, action: string, instruction?: string): Question {
   const { systemPrompt, turns, tail } = world;
   return { messages: chatOf(systemPrompt, turns, actionPrompt(world, action, instruction) + tail) };
 }
 
-/** The observation in a reply: neither thinking, tag nor marker is in it. Undefined where it has none. */
+/** The observation in a reply, without thinking, tag and marker. Undefined if there is none. */
 export function observationIn(reply: string): string | undefined {
   const text = withoutThought(reply);
   return text === '' || lastBlock(text, PREDICTION_TAG) === '' ? undefined : shownPrediction(reply) || undefined;
 }
 
-/** The world after an action. Undefined where the reply holds no observation: then nothing has happened. */
+/** The world after an action. Undefined if the reply contains no observation: then nothing has happened. */
 export function afterReply(world: World, action: string, reply: string, instruction?: string): World | undefined {
   const observation = observationIn(reply);
   return observation === undefined ? undefined : afterObservation(world, action, observation, instruction);
 }
 
-/** The world after an action that has shown this observation. */
+/** The world after an action with this observation. */
 export function afterObservation(world: World, action: string, observation: string, instruction?: string): World {
   const turn: WorldTurn = {
     prompt: actionPrompt(world, action, instruction),
@@ -127,7 +127,7 @@ export function afterObservation(world: World, action: string, observation: stri
   return { ...world, turns: [...world.turns, turn] };
 }
 
-/** The world before its last simulated turn; undefined where there is none. */
+/** The world before its last simulated turn; undefined if there is none. */
 export function undone(world: World): World | undefined {
   return world.turns.at(-1)?.origin === 'simulated' ? { ...world, turns: world.turns.slice(0, -1) } : undefined;
 }
@@ -137,13 +137,13 @@ export function rewound(world: World): World {
   return { ...world, turns: world.turns.filter(({ origin }) => origin === 'recorded') };
 }
 
-/** An instruction as the world model reads it: what such a section means stands beside it where no system prompt says so. */
+/** An instruction as the world model reads it: followed by what such a section means, unless the system prompt says so. */
 function told({ systemPrompt }: World, instruction = ''): string {
   if (instruction === '' || systemPrompt.includes(`**${INSTRUCTION}:**`)) return instruction;
   return `${instruction}\n\n${MEANT}`;
 }
 
-/** What is shown before an action: the state that the prompts repeat is the last observation by then. */
+/** The state to show before an action: if the prompts repeat a state, it is the last observation by then. */
 function stateNow({ repeated, turns }: World): ShownState | undefined {
   if (repeated === undefined) return undefined;
   const last = turns.at(-1);
@@ -156,8 +156,8 @@ function unmarked(response: string): string {
 }
 
 /**
- * The whole trajectory in one row, whose ground truth is what the world model said: `awb infer` asks for its last turn, and
- * `awb infer --rollout` for every turn. Undefined where nothing has happened.
+ * The complete trajectory in one row, with the world model's answers as its ground truth: `awb infer` asks for its last turn, and `awb
+ * infer --rollout` for every turn. Undefined if nothing has happened.
  * @param id of the trajectory
  */
 export function trajectoryRow(world: World, id: string | number): Record<string, unknown> | undefined {
@@ -176,29 +176,29 @@ export function trajectoryRow(world: World, id: string | number): Record<string,
   };
 }
 
-// The prompt of one turn: its sections as the benchmark heads them, written and found again.
+// The prompt of one turn: its sections under the benchmark's headings, written and parsed.
 
 const STATE = 'Current State';
-/** Headed as in the benchmark; a Phone State is what some Android rows call it. */
+/** The benchmark's heading; some Android rows call it Phone State. */
 const STATE_HEADING = /^\*\*(Current (?:Phone )?State):\*\*[ \t]*(?:\r?\n|(?![\s\S]))/m;
 const HEADED = 'State:**';
-/** No row of the benchmark has this one: it comes from the user or the scenario that steers the world. */
+/** No row of the benchmark has this section: it comes from the user or the scenario that steers the world. */
 const INSTRUCTION = 'Simulation Instruction';
 
-/** The state that stands in front of an action. */
+/** The state before an action. */
 interface ShownState {
   readonly heading: string;
   readonly text: string;
 }
 
-/** The prompt of a turn: its sections as the benchmark heads them, those that are there, and the action in its fence. */
+/** The prompt of a turn: its sections, if present, under the benchmark's headings, and the action in its fence. */
 export function turnPrompt(parts: {
   /** 1-based. */
   readonly turn: number;
-  /** Sections as they are, such as task and state. */
+  /** Verbatim sections, such as task and state. */
   readonly preface?: string;
   readonly state?: ShownState | undefined;
-  /** What the world is to do in this turn, said to the world model alone. */
+  /** What the world should do in this turn, seen only by the world model. */
   readonly instruction?: string | undefined;
   readonly action: string;
   /** Of the action's fence. */
@@ -213,13 +213,13 @@ export function turnPrompt(parts: {
   )}`;
 }
 
-/** What stands in front of a first action. */
+/** What precedes a first action. */
 interface Scene {
   readonly task?: string | undefined;
   readonly state?: string | undefined;
 }
 
-/** The sections in front of a first action. */
+/** The sections before a first action. */
 export function prefaceOf({ task, state }: Scene): string {
   return joined(task && section('Task Instruction', task), state && section(STATE, state));
 }
@@ -228,7 +228,7 @@ function joined(...sections: readonly (string | undefined)[]): string {
   return sections.filter(Boolean).join('\n\n');
 }
 
-/** What stands in a turn's prompt (without its request to predict): all in front of the action, the state there, and the action. */
+/** The parts of a turn's prompt (without its request to predict): everything before the action, the state in it, and the action. */
 export function readTurnPrompt(prompt: string) {
   const at = actionHeadingAt(prompt);
   const preface = prompt
@@ -241,9 +241,9 @@ export function readTurnPrompt(prompt: string) {
   return { preface, action, ...(state && { state }) };
 }
 
-/** The heading of a state in what stands in front of an action, and where it ends. The first one counts, since what follows may be any text. */
+/** The heading of a state in the text before an action, and where the heading ends. The first one counts, since any text may follow it. */
 export function stateHeadingIn(front: string): { readonly heading: string; readonly end: number } | undefined {
-  // Most prompts have none, which is told in no time.
+  // Most prompts have none, which this finds out quickly.
   const found = front.includes(HEADED) ? STATE_HEADING.exec(front) : null;
   return found === null ? undefined : { heading: found[1] ?? STATE, end: found.index + found[0].length };
 }
@@ -265,16 +265,16 @@ function unfenced(text: string): string {
   return inside?.[2] ?? bare;
 }
 
-// An action as it is typed -> as it stands in a prompt: each domain has a form, and a short way to write it.
+// An action as typed -> its form in a prompt: each domain has a form, and a short way to write it.
 
-/** Actions of these domains are calls of tools, and nothing else. */
+/** Actions of these domains are always tool calls. */
 const CALLED: readonly Domain[] = ['mcp', 'search', 'swe'];
-/** Seconds waited after typed keys. */
+/** Seconds to wait after typed keys. */
 const PAUSE_S = 0.5;
 
 /**
- * The action in its domain's form: JSON on one line is set out over lines, and a bare line becomes keystrokes in a terminal and a call of
- * `bash` in SWE. What is in no such form stays as it is.
+ * The action in its domain's form: JSON on one line is spread over lines, and a bare line becomes keystrokes in a terminal and a call
+ * of `bash` in SWE. Anything else is unchanged.
  */
 export function actionText(domain: Domain, typed: string): string {
   const text = typed.trim();
@@ -283,23 +283,23 @@ export function actionText(domain: Domain, typed: string): string {
   if (domain === 'terminal' && !isKeystrokes(value)) {
     return shown([{ keystrokes: `${typed.replace(/\n+$/, '')}\n`, duration: PAUSE_S }]);
   }
-  // A number that would be written otherwise stays as it was: 8.0, or one that JavaScript rounds.
+  // A number that would be serialised differently is kept: 8.0, or one that JavaScript rounds.
   if (isContainer(value)) return !text.includes('\n') && squeezed(text) === JSON.stringify(value) ? shown(value) : text;
   return domain === 'swe' && !/^[[{]/.test(text) ? shown({ name: 'bash', arguments: { command: text } }) : text;
 }
 
-/** Why a typed action is in none of its domain's forms, with the remedy; undefined where it is in one. */
+/** Why a typed action is in none of its domain's forms, with the remedy; undefined if it is in one. */
 export function actionFlaw(domain: Domain, typed: string): string | undefined {
   if (!CALLED.includes(domain) || isContainer(parseJson(actionText(domain, typed)))) return undefined;
   return `an action of the domain ${domain} is JSON, {"name": "TOOL", "arguments": {...}}`;
 }
 
-/** JSON without the white space between its signs. */
+/** JSON without the white space between its tokens. */
 function squeezed(json: string): string {
   return json.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1');
 }
 
-/** One action of a terminal, or a list of them. */
+/** One terminal action, or a list of them. */
 function isKeystrokes(value: unknown): boolean {
   const items = Array.isArray(value) ? value : [value];
   return items.length > 0 && items.every((item) => isObject(item) && 'keystrokes' in item);

@@ -161,7 +161,7 @@ describe('a rollout', () => {
     const other = { ...two, response: [`${MARKER}another world`, two.response[1]] };
     const { server, infer, turns } = await setUpRollout([two, four, other as TrajectoryRow]);
     const { stdout } = await infer();
-    expect(stdout).toContain('1 chain beside those of the longest rows');
+    expect(stdout).toContain('1 chain apart from those of the longest rows');
     const chains = new Set((await turns()).map(({ chain }) => chain));
     expect([...chains].map((chain) => String(chain).includes('~1'))).toEqual([false, true]);
     expect(server.requests.map(turnOf).sort()).toEqual([1, 1, 2, 2, 3, 4]);
@@ -270,7 +270,7 @@ describe('what a rollout costs', () => {
     const run = await setUpRollout(rows, truthful);
     const { stdout } = await run.infer('--dry-run');
     expect(stdout.replace(/\s+/g, ' ')).toContain(
-      '1 chain of 4 turns, 2 turns of them between rows, asked and not scored',
+      '1 chain of 4 turns, 2 turns of them between rows, asked but not scored',
     );
   });
 

@@ -67,7 +67,7 @@ describe('a fetch that was cut off', () => {
   test('is no benchmark of fewer domains: infer refuses it with the command that goes on', async () => {
     const { code, stderr } = await infer(await cutFetch());
     expect([code, shownIn(stderr)]).toEqual([EXIT.inputMissing, 'data fetch']);
-    expect(stderr).toMatch(/no whole benchmark in/);
+    expect(stderr).toMatch(/no complete benchmark in/);
   });
 
   test('goes on with the revision that it was begun with', async () => {

@@ -33,15 +33,25 @@ describe('the part', () => {
   });
 
   test.each<[string, string, Record<string, string>, RegExp]>([
-    ['no task of an array', 'slurm/8', {}, /needs SLURM_ARRAY_TASK_ID, .* of a job array of exactly 8 tasks/],
+    [
+      'no task of an array',
+      'slurm/8',
+      {},
+      /needs SLURM_ARRAY_TASK_ID, .* of a job array of exactly 8 consecutive tasks/,
+    ],
     ['no number', 'slurm/8', { SLURM_ARRAY_TASK_ID: 'x' }, /needs SLURM_ARRAY_TASK_ID/],
     ['no beginning', 'slurm/8', { SLURM_ARRAY_TASK_ID: '3' }, /needs SLURM_ARRAY_TASK_ID/],
-    ['one task started alone', 'slurm/8', slurm(3, 3, 3), /exactly 8 tasks.*requeue/],
-    ['a part of the array', 'slurm/8', slurm(5, 3, 6), /exactly 8 tasks/],
-    ['a larger array', 'slurm/4', slurm(2, 0, 7), /exactly 4 tasks in a row, such as --array=0-3/],
-    ['steps of two', 'slurm/4', slurm(2, 0, 7, 2), /exactly 4 tasks/],
-    ['tasks that are not in a row', 'slurm/3', { ...slurm(3, 1, 5), SLURM_ARRAY_TASK_COUNT: '3' }, /exactly 3 tasks/],
-    ['a task outside of its array', 'slurm/8', slurm(9, 0, 7), /exactly 8 tasks/],
+    ['one task started alone', 'slurm/8', slurm(3, 3, 3), /exactly 8 consecutive tasks.*requeue/],
+    ['a part of the array', 'slurm/8', slurm(5, 3, 6), /exactly 8 consecutive tasks/],
+    ['a larger array', 'slurm/4', slurm(2, 0, 7), /exactly 4 consecutive tasks, such as --array=0-3/],
+    ['steps of two', 'slurm/4', slurm(2, 0, 7, 2), /exactly 4 consecutive tasks/],
+    [
+      'tasks that are not in a row',
+      'slurm/3',
+      { ...slurm(3, 1, 5), SLURM_ARRAY_TASK_COUNT: '3' },
+      /exactly 3 consecutive tasks/,
+    ],
+    ['a task outside of its array', 'slurm/8', slurm(9, 0, 7), /exactly 8 consecutive tasks/],
     ['no indexed Job', 'k8s/4', {}, /JOB_COMPLETION_INDEX of an indexed Job of 4 completions/],
     ['an index beyond N', 'k8s/4', { JOB_COMPLETION_INDEX: '4' }, /an indexed Job of 4 completions/],
   ])('is refused as misuse where there is %s', (_, shard, env, message) => {

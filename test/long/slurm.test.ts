@@ -217,7 +217,7 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
       const ended = await slurm.until(`${job}_${task}`, 'COMPLETED', 'FAILED');
       expect(ended).toMatchObject({ JobState: 'FAILED', ExitCode: '2:0', Restarts: '0' });
     }
-    expect(await trial.text('part/3.log')).toContain('a job array of exactly 8 tasks in a row');
+    expect(await trial.text('part/3.log')).toContain('a job array of exactly 8 consecutive tasks');
     expect(trial.asked).toHaveLength(before);
   }, 120_000);
 });

@@ -85,7 +85,7 @@ describe('--domain-prompts', () => {
   });
 
   test.each([
-    ['row', 'own', files, 2, 'has no use under --system-prompt row'],
+    ['row', 'own', files, 2, 'has no effect with --system-prompt row'],
     ['bundled', 'none', files, 66, 'check the path of --domain-prompts'],
     ['bundled', 'own', { 'own/notes.md': 'x' }, 65, 'has no prompts; name each file <domain>.txt'],
     ['bundled', 'own', { 'own/my notes.txt': 'x' }, 65, 'my notes.txt names no domain'],

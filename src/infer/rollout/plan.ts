@@ -1,4 +1,4 @@
-// A rollout from the flags to its plan: which chains the chosen rows lead to, what is refused, and what is told. Every row of their
+// From the flags to the plan of a rollout: which chains the chosen rows lead to, what is refused, and what to report. Every row of their
 // trajectories is read once, and none is kept.
 
 import type { Dataset, RowRef } from '../../benchmark/dataset.js';
@@ -13,30 +13,30 @@ import type { Inference } from '../inferring.js';
 import type { InferSettings } from '../options.js';
 import { bareAction, leaksBesideStates } from './rollout-turn.js';
 
-/** A chain as it is asked: the turns behind `from`, up to the last one that was chosen. */
+/** A chain to ask: the turns after `from`, up to the last chosen one. */
 export interface PlannedChain {
-  /** The trajectory's key, and `~N` behind it for the Nth further chain of the trajectory. */
+  /** The trajectory's key, followed by `~N` for the Nth further chain of the trajectory. */
   readonly name: string;
   readonly trajectory: string;
   readonly domain: Domain;
-  /** The row that says what is asked. */
+  /** The row whose actions are asked. */
   readonly driver: RowRef;
-  /** True turns in front of the rollout. */
+  /** True turns before the rollout. */
   readonly from: number;
-  /** The last turn that is asked; `from` where none is. */
+  /** The last turn that is asked; `from` if none is. */
   readonly last: number;
   /** The last turn that is asked, or that an earlier session may have recorded. */
   readonly end: number;
-  /** Rows by turn, those behind `from` alone. */
+  /** Rows by turn, only those after `from`. */
   readonly rows: ReadonlyMap<number, RowRef>;
 }
 
-/** What a rollout makes of the chosen rows. */
+/** The rollout of the chosen rows. */
 export type RolloutPlan = Awaited<ReturnType<typeof planRollout>>;
 
 /**
  * @param recorded the rows that earlier sessions recorded
- * @throws UserError: 65 where a row cannot be read any more, 130 or 143 once the user has interrupted
+ * @throws UserError: 65 if a row can no longer be read, 130 or 143 if the user interrupts
  */
 export async function planRollout(
   { dataset, chosen }: Pick<Inference, 'dataset' | 'chosen'>,
@@ -78,25 +78,25 @@ export async function planRollout(
   const rows = chains.flatMap((chain) => [...chain.rows].flatMap(([turn, row]) => (turn > chain.last ? [] : [row])));
   const passed = rows.filter((row) => !isChosen.has(row)).length;
   const told = [
-    `${counted(leaking, 'chain')} (${counted(leakingRows, 'chosen row')}) left out of the rollout: the prompts show the true state in another form than the observations, and would give it away`,
-    `${counted(further, 'chain')} beside those of the longest rows: rows that are no beginning of their trajectory's longest row`,
-    `${counted(passed, 'row')} that this command did not choose stand on the way, and are scored, too`,
+    `${counted(leaking, 'chain')} (${counted(leakingRows, 'chosen row')}) left out of the rollout: the prompts show the true state in a different form from the observations, and would give it away`,
+    `${counted(further, 'chain')} apart from those of the longest rows: rows whose history differs from their trajectory's longest row`,
+    `${counted(passed, 'row')} that this command did not choose are on the way, and are scored`,
   ];
   return {
     from,
     /** In the order of their trajectories' first rows. */
     chains,
-    /** The rows that are asked and scored, in the order of the data: the chosen ones that a chain leads to, and those on its way. */
+    /** The rows that are asked and scored, in the order of the data: the chosen ones that a chain leads to, and those on the way. */
     rows: inInputOrder(rows),
-    /** What is worth telling, a sentence each. */
+    /** Notices for the user, one sentence each. */
     notices: told.filter((text) => !text.startsWith('0 ')),
   };
 }
 
 /**
- * The chains of one trajectory, given all of its rows in the order of the data: the longest row drives the first, and rows that are no
- * beginning of it form chains of their own. Every row is in exactly one, under its turn (1-based). Of two equal rows the second begins a
- * chain of its own, since a run asks for each.
+ * The chains of one trajectory, from all of its rows in the order of the data: the longest row drives the first, and rows that are not
+ * a beginning of it form chains of their own. Every row is in exactly one, under its turn (1-based). The second of two equal rows
+ * begins its own chain, since a run asks for each.
  */
 export function chainsOf<Row>(all: readonly { readonly row: Row; readonly sample: Sample }[]) {
   const chains: { readonly driver: (typeof all)[number]; readonly rows: ReadonlyMap<number, Row> }[] = [];
@@ -115,7 +115,7 @@ export function chainsOf<Row>(all: readonly { readonly row: Row; readonly sample
   return chains;
 }
 
-/** Whether all that a row shows up to the action of its turn stands in the longer one, too. */
+/** Whether the longer row contains everything that this row shows up to the action of its turn. */
 function isBeginningOf(row: Sample, longer: Sample): boolean {
   const isSame = (_: unknown, at: number) =>
     row.responses[at] === longer.responses[at] && row.prompts[at] === longer.prompts[at];
@@ -123,25 +123,24 @@ function isBeginningOf(row: Sample, longer: Sample): boolean {
   return bareAction(row, row.turnIdx) === bareAction(longer, row.turnIdx);
 }
 
-/** @throws UserError (2) for flags that go against one another */
+/** @throws UserError (2) for contradictory flags */
 export function requireRolloutFlags({ rollout, rolloutFrom, protocol }: InferSettings): void {
   if (!rollout && rolloutFrom !== undefined) {
-    throw new UserError('--rollout-from says how many turns of a rollout are given: add --rollout, or leave it out');
+    throw new UserError('--rollout-from has no effect without --rollout; add --rollout, or leave it out');
   }
   if (rollout && protocol === 'blind') {
     throw new UserError(
-      '--rollout needs a history to put predictions into, and --protocol blind sends none: take --protocol history',
+      '--rollout needs a history to put predictions into, and --protocol blind sends none; use --protocol history',
     );
   }
 }
 
-/** @throws UserError: 2 where no chosen row is left, and as `planRollout` */
+/** @throws UserError: 2 if no chosen row is left, and as `planRollout` */
 export async function openPlan(work: Inference, run: Run): Promise<RolloutPlan> {
   const { settings, dataset, io } = work;
   const plan = await planRollout(work, recordedRows(dataset, run.journal.ids()), settings.rolloutFrom ?? 0, io.stop);
   if (plan.rows.length === 0) throw new UserError(`no chosen row is part of the rollout: ${plan.notices.join('; ')}`);
-  const sizes =
-    'prompts are sized by the recorded observations: where the model predicts longer ones, they become longer';
+  const sizes = 'prompt sizes are based on the recorded observations: longer predictions make longer prompts';
   run.notices.push(...plan.notices, ...(settings.dryRun ? [remarkOnRollout(plan), sizes] : []));
   return plan;
 }
@@ -151,13 +150,13 @@ export function recordedRows({ find }: Dataset, ids: Iterable<string>): Readonly
   return new Set(Array.from(ids, (id) => find(parseRowId(id)?.key ?? '')).filter((row) => row !== undefined));
 }
 
-/** Failures that the model caused: the rollout has gone on behind them. */
+/** Failures that the model caused: the rollout has continued after them. */
 export const FINAL_IN_ROLLOUTS: ReadonlySet<string> = new Set(MODEL_CAUSED_FAILURES);
 
 /** How much a rollout asks: rows, and turns between them. */
 export function remarkOnRollout({ chains, rows, from }: RolloutPlan): string {
   const asked = chains.filter(({ last }) => last > from);
   const turns = asked.reduce((sum, { last }) => sum + last - from, 0);
-  const behind = from === 0 ? '' : ` behind ${counted(from, 'true turn')}`;
-  return `rollout: ${counted(asked.length, 'chain')} of ${counted(turns, 'turn')}${behind}, ${counted(turns - rows.length, 'turn')} of them between rows, asked and not scored`;
+  const behind = from === 0 ? '' : ` after ${counted(from, 'true turn')}`;
+  return `rollout: ${counted(asked.length, 'chain')} of ${counted(turns, 'turn')}${behind}, ${counted(turns - rows.length, 'turn')} of them between rows, asked but not scored`;
 }

@@ -1,5 +1,5 @@
-// The work of a rollout: every turn of the planned chains through a world model or a baseline, each behind what was predicted before, with
-// a stamp that shows when that has changed; and rollout.jsonl, where every turn stands as the world model was asked and what it said.
+// The work of a rollout: every turn of the planned chains through a world model or a baseline, each after the earlier predictions, with
+// a stamp that shows when those have changed; and rollout.jsonl, with every turn as the world model was asked and what it answered.
 
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
@@ -27,21 +27,22 @@ export type TurnJob = ReturnType<typeof turnJob>;
 
 /** @param turn 1-based */
 export function turnJob(chain: PlannedChain, turn: number, repeat: number) {
-  /** The benchmark's row that the turn is; undefined for a turn between rows, which has a name in place of a key. */
+  /** The benchmark's row of the turn; undefined for a turn between rows, which has a name instead of a key. */
   const row = chain.rows.get(turn);
   const key = row?.key ?? turnKey(chain.name, turn);
   const group = `${chain.name}#${repeat}`;
   return { id: rowId(key, repeat), domain: chain.domain, group, serial: true as const, chain, turn, repeat, row, key };
 }
 
-/** The id alone: it is asked for every turn before each turn, so that no more than that is made. */
+/** Only the id: it is needed for all earlier turns of each turn, so nothing else is computed. */
 function turnId({ rows, name }: PlannedChain, turn: number, repeat: number): string {
   return rowId(rows.get(turn)?.key ?? turnKey(name, turn), repeat);
 }
 
 /**
- * The jobs of a rollout: `rows` are those of the output, in its order, `order` all that is asked, in the order of asking, `turns` all
- * that is asked or may be recorded, chain after chain and repeat after repeat, and `between` those of them that are no rows.
+ * The jobs of a rollout: `rows` are those of the output, in its order; `order` is everything to ask, in the order of asking; `turns` is
+ * everything that is asked or may be recorded, chain after chain and repeat after repeat; and `between` are those turns that are not
+ * rows.
  * @param recorded the ids of the run's records
  */
 export function turnJobsOf(
@@ -61,7 +62,7 @@ export function turnJobsOf(
   return { rows, order: turnsOf(inChainOrder(plan, order, sampleSeed), repeats, 'last'), between, turns };
 }
 
-/** Repeats come one after the other. */
+/** One repeat after another. */
 function turnsOf(chains: readonly PlannedChain[], repeats: number, until: 'last' | 'end'): TurnJob[] {
   return Array.from({ length: repeats }, (_, repeat) =>
     chains.flatMap((chain) =>
@@ -70,7 +71,7 @@ function turnsOf(chains: readonly PlannedChain[], repeats: number, until: 'last'
   ).flat();
 }
 
-/** Under `prefix` the longest come first: a long chain that begins late would leave the other slots empty at the end. */
+/** With `prefix`, the longest come first: a long chain that begins late would leave the other slots empty at the end. */
 function inChainOrder({ chains }: RolloutPlan, order: InferSettings['order'], seed: number): readonly PlannedChain[] {
   if (order === 'prefix') return chains.toSorted((a, b) => b.last - b.from - (a.last - a.from));
   const byDriver = new Map(chains.map((chain) => [chain.driver, chain]));
@@ -94,7 +95,7 @@ export function rolloutStage(work: Inference, run: Run, plan: RolloutPlan): Stag
       for (const job of turns) {
         const { chain, turn, repeat } = job;
         const before: History = history ?? historyBefore(run.journal, job);
-        // Made again where it is needed: no text is held while a call waits.
+        // Made again when needed: no text is kept while a call waits.
         const open = async () => {
           const driver = await dataset.readSample(chain.driver);
           return { driver, sample: simulatedTurn(driver, { from: chain.from, observations: before.observations }) };
@@ -107,27 +108,27 @@ export function rolloutStage(work: Inference, run: Run, plan: RolloutPlan): Stag
           ? await says(await withTruth(), job.row ?? chain.driver)
           : await ask(async () => ({ ...questionOf((await open()).sample), seedOffset: repeat }));
         const { driver, sample } = await open();
-        // That a prompt no longer fits is the model's doing where its own words have made it longer than the recorded one.
+        // An overlong prompt is the model's failure if its own words have made it longer than the recorded one.
         const isTooLong =
           outcome.status === 'failed' &&
           outcome.class === 'context-overflow' &&
           charactersOf(questionOf(sample)) > charactersOf(questionOf(trueTurn(driver, turn)));
         const settled = isTooLong ? { ...outcome, class: 'too-long' as const } : outcome;
         history = followedBy(before, observationOf(settled.status === 'ok' ? settled.content : ''));
-        // A turn that is missing leaves no history: none is asked behind it.
+        // A missing turn leaves no history, so no turn is asked after it.
         const isMissing = settled.status === 'failed' && !isDoneTurn({ ...settled, flags: [] });
         const stamp = `${before.hash}${isMissing ? '' : history.hash} ${markOf(run)}`.trimEnd();
         yield recordOfTurn(job, driver, sample, { ...settled, stamp });
       }
     },
-    // Behind the truth: about as long, for a bill before anything has been predicted. It is never sent.
+    // After the truth: about as long, for a cost estimate before anything has been predicted. It is never sent.
     questions: async ({ chain, turn }) => [questionOf(trueTurn(await dataset.readSample(chain.driver), turn))],
     truth: async ({ chain, turn }) => present((await dataset.readSample(chain.driver)).responses[turn - 1]),
     placeOf: ({ row, repeat }) => (row === undefined || repeat > 0 ? undefined : placeOfRow(dataset, row)),
   };
 }
 
-/** The record of a turn, with where it stands in its rollout, and whether its action refers to what that never showed. */
+/** The record of a turn, with its place in the rollout, and whether its action refers to what the rollout never showed. */
 function recordOfTurn(job: TurnJob, driver: Sample, sample: Sample, outcome: Parameters<typeof recordOf>[2]) {
   const { key, chain, turn, repeat } = job;
   const { name, from, trajectory } = chain;
@@ -137,7 +138,7 @@ function recordOfTurn(job: TurnJob, driver: Sample, sample: Sample, outcome: Par
   return recordOf(job.id, { key, trajectory, repeat, rollout }, outcome, async () => sample, flags);
 }
 
-/** The rows of the output with the line of each, and the file of all turns beside it. */
+/** The rows of the output with the line of each, and the file of all turns next to it. */
 export function rolloutOutput(
   { settings, dataset }: Omit<RowOutput<'lean' | 'skipInvalid' | 'domains'>, 'chosen'>,
   { rows, turns, between }: Pick<ReturnType<typeof turnJobsOf>, 'rows' | 'turns' | 'between'>,
@@ -164,24 +165,24 @@ export function rolloutOutput(
   };
 }
 
-/** Eight hex digits: two of them make a stamp. */
+/** Eight hex digits; two such hashes make a stamp. */
 const DIGITS = 8;
 const NOTHING_BEFORE = '0'.repeat(DIGITS);
 
 type Records = Pick<Journal<RowSummary>, 'read' | 'summaryOf'>;
 
-/** The simulated part of a history, and a hash that stands for it. */
+/** The simulated part of a history, and a hash of it. */
 interface History {
   readonly observations: readonly string[];
   readonly hash: string;
 }
 
-/** A turn whose failure the model caused is done: the rollout has gone on behind it. */
+/** A turn whose failure the model caused is done: the rollout has continued after it. */
 export function isDoneTurn({ status, class: failure }: RowState): boolean {
   return status === 'ok' || isModelCaused(failure);
 }
 
-/** The history in front of a turn, read back. @throws Error where a turn before it has no record */
+/** The history before a turn, read back. @throws Error if an earlier turn has no record */
 export function historyBefore(records: Records, { chain, turn: end, repeat }: TurnJob): History {
   let history: History = { observations: [], hash: NOTHING_BEFORE };
   for (let turn = chain.from + 1; turn < end; turn++) {
@@ -190,20 +191,20 @@ export function historyBefore(records: Records, { chain, turn: end, repeat }: Tu
   return history;
 }
 
-/** What the world model showed in a turn; empty where it failed. */
+/** What the world model showed in a turn; empty if it failed. */
 function observedIn({ row }: JournalRecord): string {
   return observationOf(recordedPrediction(row).status === 'ok' && typeof row.gen === 'string' ? row.gen : '');
 }
 
-/** The history behind one more turn. */
+/** The history after one more turn. */
 export function followedBy({ observations, hash }: History, observation: string): History {
   const next = createHash('sha256').update(`${hash}\n${observation}`).digest('hex').slice(0, DIGITS);
   return { observations: [...observations, observation], hash: next };
 }
 
 /**
- * The stamp that a record should have, given the one that it has: it begins with what stands before the turn now, and what it says of
- * the turn itself is taken as it is. Undefined where a turn before is not done, or was itself asked behind another history.
+ * The stamp that a record should have, given its own: it begins with the current state before the turn, and the part about the turn
+ * itself is kept. Undefined if an earlier turn is not done, or was itself asked after another history.
  * @param mark what else records depend on
  */
 export function stampOfTurn(records: Records, job: TurnJob, mark: string, recorded: string): string | undefined {
@@ -220,7 +221,7 @@ export function stampOfTurn(records: Records, job: TurnJob, mark: string, record
 
 export const ROLLOUT_FILE = 'rollout.jsonl';
 
-/** A line for each of these turns: what its trajectory's row says of task and id, as it stands there, and the turn's own. */
+/** A line for each of these turns: task and id as in its trajectory's row, and the turn's own members. */
 async function* turnLines(dataset: Dataset, records: Records, turns: readonly TurnJob[]): AsyncGenerator<string> {
   let [driver, text, sample]: [RowRef?, string?, Sample?] = [];
   for (const { chain, turn, repeat, row, key, id } of turns) {

@@ -1,5 +1,5 @@
-// A turn of a rollout as a sample: actions as recorded, and in front of them what the world model itself said, also in place of the state
-// that GUI domains repeat in every prompt.
+// A turn of a rollout as a sample: actions as recorded, preceded by the world model's own answers, which also replace the state that GUI
+// domains repeat in every prompt.
 
 import { specificTokens } from '../../benchmark/specific-tokens.js';
 import { isObject, parseJson, parseObject } from '../../core/json.js';
@@ -9,18 +9,21 @@ import { actionHeadingAt, promptOf, requestIn, withoutRequest } from '../../core
 import type { Domain, Sample } from '../../core/types.js';
 import { observationIn, readTurnPrompt, stateHeadingIn } from '../world.js';
 
-/** Rises when the same replies make another history than before. */
+/** Increased whenever the same replies make a different history. */
 export const ROLLOUT_VERSION = 1;
 
-/** What a reply adds to the history: the marker and the prediction, no thinking and no tag. Nothing stands behind the marker where nothing was predicted. */
+/**
+ * What a reply adds to the history: the marker and the prediction, without thinking and tag. Nothing follows the marker if nothing was
+ * predicted.
+ */
 export function observationOf(gen: string): string {
   return `${OBSERVATION_MARKER}\n${observationIn(gen) ?? ''}`;
 }
 
 /**
- * The turn behind the history as a sample to be asked for, with the driver's request to predict. It holds no true observation of a
- * turn behind `from`.
- * @param history the first `from` turns are true; the observations are of the turns behind these, in their order
+ * The turn after the history as a sample to ask for, with the driver's request to predict. It contains no true observation of a turn
+ * after `from`.
+ * @param history the first `from` turns are true; the observations are of the turns after them, in order
  */
 export function simulatedTurn(
   driver: Sample,
@@ -37,14 +40,14 @@ export function simulatedTurn(
   return { key, trajectory, domain, systemPrompt, turnIdx, prompts, responses, currentPrompt };
 }
 
-/** The same behind what was recorded: a turn of the trajectory as it was. */
+/** The same after recorded turns: a turn of the trajectory as it was. */
 export function trueTurn(driver: Sample, turn: number): Sample {
   return simulatedTurn(driver, { from: turn - 1, observations: [] });
 }
 
 /**
- * The prompt of a turn as it stands in a rollout, without the request to predict. A state that it repeats is true up to the turn behind
- * the last true observation, and from then on what was predicted in its place.
+ * The prompt of a turn in a rollout, without the request to predict. A state that it repeats is true up to the turn after the last true
+ * observation, and from then on it is the prediction.
  * @param before the observation of the turn before
  */
 export function simulatedPrompt(driver: Sample, turn: number, from: number, before = ''): string {
@@ -53,30 +56,30 @@ export function simulatedPrompt(driver: Sample, turn: number, from: number, befo
 }
 
 const ACTION = /^\*\*Action:\*\*/m;
-/** So much of the state has to stand in the observation before it, by lines. */
+/** The share of the state's lines that must be in the observation before it. */
 const NEARLY_EQUAL = 0.6;
-/** A shorter line stands in many a text, and gives nothing away. */
+/** A shorter line occurs in many texts, and reveals nothing. */
 const SAYS_SOMETHING = 16;
 
-/** Where the state stands in a prompt: between its heading and the action. Undefined where there is no heading in front of the action. */
+/** Where the state is in a prompt: between its heading and the action. Undefined if there is no heading before the action. */
 function stateIn(prompt: string): { readonly start: number; readonly end: number } | undefined {
   const start = stateHeadingIn(besideAction(prompt))?.end;
   if (start === undefined) return undefined;
-  // The first one behind the heading: where the state shows one itself, the rest of it stands beside the block, and is found to leak.
+  // The first one after the heading: if the state itself shows one, the rest of it is outside the block, and is found to leak.
   const action = prompt.slice(start).search(ACTION);
   const block = prompt.slice(start, action === -1 ? prompt.length : start + action);
   return { start, end: start + block.trimEnd().length };
 }
 
-/** The prompt with another state; as it is where it shows none. */
+/** The prompt with another state; unchanged if it shows none. */
 export function withState(prompt: string, state: string): string {
   const block = stateIn(prompt);
   return block === undefined ? prompt : prompt.slice(0, block.start) + state + prompt.slice(block.end);
 }
 
 /**
- * Whether a rollout could be given the truth away by its prompts: in some turn from `first` on the true observation before it shows, and
- * not, or not alone, as a state under its heading. What the action itself holds is as recorded, and no part of this.
+ * Whether its prompts could reveal the truth to a rollout: in some turn from `first` on, the true observation before it is shown, and
+ * not, or not only, as a state under its heading. The action's own content is as recorded, and does not count.
  */
 export function leaksBesideStates(sample: Sample, first: number): boolean {
   for (let turn = Math.max(2, first); turn <= sample.turnIdx; turn++) {
@@ -89,20 +92,20 @@ export function leaksBesideStates(sample: Sample, first: number): boolean {
   return false;
 }
 
-/** By the lines of the state that stand in the observation. */
+/** By the lines of the state that are in the observation. */
 function isNearly(state: string, observation: string): boolean {
   const lines = linesOf(state);
   const known = new Set(linesOf(observation));
   return lines.filter((line) => known.has(line)).length >= NEARLY_EQUAL * lines.length;
 }
 
-/** All in front of the action. */
+/** Everything before the action. */
 function besideAction(prompt: string): string {
   const action = actionHeadingAt(prompt);
   return action === -1 ? prompt : prompt.slice(0, action);
 }
 
-/** Whether a part of a prompt shows a line of the observation that says something; what system prompt and first turn say is no news. */
+/** Whether a part of a prompt shows a meaningful line of the observation; what the system prompt and the first turn say is not news. */
 function showsNewLineOf(truth: string, part: string, sample: Sample): boolean {
   const known = new Set(linesOf(truth));
   const shown = linesOf(part).filter((line) => line.length >= SAYS_SOMETHING && known.has(line));
@@ -118,17 +121,17 @@ function linesOf(text: string): string[] {
     .filter(Boolean);
 }
 
-// What an action refers to (paths, names, numbers that are ids, elements of a screen, as far as they can be told by their look), and which
-// of it a rollout never showed: the truth did, and nothing that the model was given did.
+// What an action refers to (paths, names, numbers that are ids, elements of a screen, as far as their form shows), and which of it a
+// rollout never showed: the truth did, and nothing that the model was given did.
 
-/** A reference as it stands in the action, and whether a text, as `plain` makes it, shows what it refers to. */
+/** A reference as it appears in the action, and whether a text, as returned by `plain`, shows what it refers to. */
 type Reference = ReturnType<typeof tokenReference>;
 
-/** Where elements have numbers, and other numbers are places on the screen. */
+/** Domains in which elements have numbers, and other numbers are screen positions. */
 const GUI: ReadonlySet<Domain> = new Set(['android', 'web', 'os']);
 /** A shorter number may be any number. */
 const LEAST_DIGITS = 4;
-/** So many of an action are looked for: a file that it writes may name hundreds of things. */
+/** The most references of one action to look for: a file that it writes may name hundreds of things. */
 const MOST_REFERENCES = 200;
 
 /** The references of a turn's action, each once. @param prompt the turn's, without its request to predict */
@@ -136,14 +139,14 @@ export function referencesIn(domain: Domain, prompt: string): Reference[] {
   const { action } = readTurnPrompt(prompt);
   const isGui = GUI.has(domain);
   const value = parseJson(action);
-  // Of JSON, its values; of any other action, all of it.
+  // For JSON, its values; for any other action, all of it.
   const texts = typeof value === 'object' ? leavesOf(value) : [action];
   const ids = new Set(isGui ? elementsIn(action) : []);
   const tokens = new Set(texts.flatMap((text) => tokensIn(text, isGui)));
   return [...Array.from(ids, elementReference), ...Array.from(tokens, tokenReference)].slice(0, MOST_REFERENCES);
 }
 
-/** A prompt or an observation as references are looked for in it: its text, and the texts in its JSON with their escapes undone. */
+/** A prompt or an observation in the form searched for references: its text, with the escapes in its JSON undone. */
 export function plain(text: string): string {
   return text.replace(/\\[nrt"'\\/]/g, ' ');
 }
@@ -159,7 +162,7 @@ function leavesOf(value: unknown): string[] {
   return isObject(value) ? Object.values(value).flatMap(leavesOf) : [];
 }
 
-/** Hashes, and ids that are as good as hashes: whatever else a name may be, these may begin with a digit. */
+/** Hashes, and ids that look like hashes: unlike other names, they may begin with a digit. */
 const HASH =
   /(?<![\w-])(?:(?=[0-9a-f-]*\d)(?=[0-9a-f-]*[a-f])(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{7,64}))(?![\w-])/g;
 
@@ -172,14 +175,14 @@ function tokensIn(text: string, isGui: boolean): string[] {
   return [...tokens, ...Array.from(text.matchAll(HASH), ([hash]) => hash)];
 }
 
-/** A path counts as shown where its last part is. */
+/** A path counts as shown if its last part is. */
 function tokenReference(text: string) {
   const last = text.split('/').findLast((part) => part !== '') ?? text;
   const looks = [...new Set([text, last.length >= 3 ? last : text])].map(wholeWord);
   return { text, isIn: (shown: string) => looks.some((isIn) => isIn(shown)) };
 }
 
-/** Whether a text has these words, and not as a part of longer ones. */
+/** Whether a text contains these words, and not only within longer ones. */
 function wholeWord(words: string): (text: string) => boolean {
   const [begins, ends] = [/^\w/.test(words) ? '(?<!\\w)' : '', /\w$/.test(words) ? '(?!\\w)' : ''];
   const pattern = new RegExp(`${begins}${escaped(words)}${ends}`);
@@ -193,7 +196,7 @@ const ELEMENTS = [
   /\b(?:id|index|element_id|bid)\b["']?(?:\s*[=:]\s*|>\s*)["']?(?<id>[a-z]?\d+)(?![\w.])/g,
 ];
 
-/** The numbers of the elements of a screen that an action names. */
+/** The numbers of the screen elements that an action names. */
 function elementsIn(action: string): string[] {
   return ELEMENTS.flatMap((pattern) => Array.from(action.matchAll(pattern), ({ groups: { id = '' } = {} }) => id));
 }
@@ -204,10 +207,10 @@ function elementReference(id: string): Reference {
 }
 
 /**
- * The references of the turn's action to what true observations showed after the rollout began, and nothing shows that stands before it
- * in the rollout: no prompt, no observation, given or predicted, and no system prompt.
- * @param turn the turn as it is put to the model: its last prompt is the action's
- * @param hidden the true observations in whose places predictions stand
+ * The references of the turn's action to what true observations showed after the rollout began, and what nothing before it in the
+ * rollout shows: no prompt, no given or predicted observation, and no system prompt.
+ * @param turn the turn as it is sent to the model: its last prompt is the action's
+ * @param hidden the true observations that predictions replace
  */
 export function offScript(turn: Sample, hidden: readonly string[]): string[] {
   const before = hidden.map((text) => plain(withoutMarker(text)));
