@@ -32,7 +32,7 @@ export const LIKELIHOOD_OPTIONS = {
 
 type LikelihoodSettings = Settings<typeof LIKELIHOOD_OPTIONS>;
 
-/** The settings that all stages share: one token, since servers accept no fewer, and the likeliest one, so that nothing is random. */
+/** The settings in the form of all stages: one token, since servers accept no fewer, and the likeliest one, so that nothing is random. */
 export function askedAs(settings: LikelihoodSettings): LikelihoodSettings & AskingSettings {
   return {
     ...settings,

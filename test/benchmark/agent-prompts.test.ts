@@ -17,7 +17,7 @@ test.each(DOMAINS)(
   },
 );
 
-test('no prompt tells an agent that its environment may be made up', async () => {
+test('no prompt tells an agent that its environment may be simulated', async () => {
   const { prompt } = await loadPrompts('agent');
   for (const domain of DOMAINS) {
     expect(prompt(domain)).not.toMatch(/predict|simulat|world model|benchmark|\btrue\b|ground truth|judge|evaluat/i);

@@ -98,7 +98,7 @@ describe('shuffled', () => {
     return rows.map((row) => donorOf(row)?.place);
   }
 
-  test('another row of the same trajectory stands in where there is no other; a lone row has none', () => {
+  test('another row of the same trajectory is used if there is no other; a lone row has none', () => {
     expect(donorsAmong(['mcp', 0], ['mcp', 0], ['web', 1])).toEqual([1, 0, undefined]);
   });
 

@@ -22,7 +22,7 @@ async function read(text: string) {
 }
 
 describe('calibration.jsonl', () => {
-  it('is read as judgements of variants, told apart by row, variant and index', async () => {
+  it('is read as judgements of variants, distinguished by row, variant and index', async () => {
     const second = line({ judge: { status: 'ok', index: 1 } }, { factuality: 2 });
     const rows = await read(`${line()}\n${second}\n${line({ variant: 'truth' })}\n`);
     expect(rows.map(({ key, variant, index }) => [key, variant, index])).toEqual([

@@ -20,8 +20,8 @@ async function journalOf(lines: readonly string[]): Promise<string> {
 const PRICE: Price = { model: 'm', source: 's', input: 1e6, output: 2e6 };
 const line = (id: string, log: object, row: object = {}) => JSON.stringify({ id, row, log, crc: '00000000' });
 
-describe('the journal beside a judged file', () => {
-  it('tells what each judgement cost; torn and strange lines do not', async () => {
+describe('the journal next to a judged file', () => {
+  it('says what each judgement cost; torn and unknown lines do not', async () => {
     const log = { attempts: 1, usage: { promptTokens: 10, completionTokens: 'many' }, ms: 5, host: 'h' };
     const path = await journalOf([
       JSON.stringify({ id: 'a#0', row: {}, log }),
@@ -35,7 +35,7 @@ describe('the journal beside a judged file', () => {
     ]);
   });
 
-  it('tells of a row with several records what all of them took, since a failed one was paid for, too', async () => {
+  it('adds up all records of a row, since a failed one was paid for, too', async () => {
     const usage = { promptTokens: 10, completionTokens: 3 };
     const path = await journalOf([
       line('a#0', { attempts: 1, usage, ms: 5, host: 'h', chars: 9 }),
@@ -53,7 +53,7 @@ describe('the journal beside a judged file', () => {
     });
   });
 
-  it('costs nothing where nobody was asked, and what is not known where the server counted nothing', async () => {
+  it('costs nothing if no model was called, and is unknown if the server counted nothing', async () => {
     const path = await journalOf([
       line('alone#0', { at: '2026-01-01' }),
       line('none#0', { attempts: 0, usage: {}, ms: 0, host: '' }),
@@ -72,7 +72,7 @@ describe('the journal beside a judged file', () => {
     expect((await readCosts(path, PRICE))?.get('a#0')).toEqual({ log, usd: 3 });
   });
 
-  it('tells of a log what scores show of it: attempts, every kind of token, and time', async () => {
+  it('reads from a log what scores show of it: attempts, every kind of token, and time', async () => {
     const usage = { promptTokens: 10, cachedTokens: 9, completionTokens: 3, reasoningTokens: 2 };
     const uncounted = { sent: 7, received: 0 };
     const log = { attempts: 2, usage, ms: 5.5 };

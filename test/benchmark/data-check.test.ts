@@ -10,7 +10,7 @@ const RELEASE = { rows: { mcp: 2, web: 1 }, contextTokens: 1_000 };
 const place = (line: number) => ({ file: 'a_test.jsonl', line });
 
 describe('a copy of the benchmark', () => {
-  test('is counted by domain beside the release, domains that either lacks included', () => {
+  test('is counted by domain next to the release, including domains that either lacks', () => {
     const { domains, rows, released, trajectories } = checkRows(
       surveyOf([{ trajectory: 4 }, { trajectory: 4 }, { trajectory: 5, domain: 'gui' }]),
       RELEASE,

@@ -44,7 +44,7 @@ describe('openDataset', () => {
     expect(bad).toEqual([]);
   });
 
-  test('reads the recorded rows, each line as it stands in its file', async () => {
+  test('reads the recorded rows, each line verbatim', async () => {
     await opened(RECORDED, async (dataset) => {
       const { rows } = dataset;
       expect(new Set(rows.map((row) => row.domain))).toEqual(new Set(DOMAINS));
@@ -73,7 +73,7 @@ describe('openDataset', () => {
     });
   });
 
-  test('lines that are no rows are listed by file, line and reason, and the others are there', async () => {
+  test('lines that are not rows are listed by file, line and reason, and the others are kept', async () => {
     const invalid = Uint8Array.from([0x7b, 0xff, 0x7d]);
     const dir = await folderOf(
       rowText(),
@@ -130,7 +130,7 @@ describe('openDataset', () => {
     });
   });
 
-  test('a row is found by its key alone, and a number as id keeps its digits', async () => {
+  test('a row is found only by its key, and a numeric id keeps its digits', async () => {
     const dir = await folderOf(rowText().replace('"id":1', '"id":900719925474099312'), rowText(), rowText());
     await opened(dir, async ({ rows, find }) => {
       expect(rows.map(({ id }) => id)).toEqual(['900719925474099312', '1', '1']);
@@ -182,7 +182,7 @@ describe('a file that is changed while it is open', () => {
     ['of other rows', (path, text) => writeFile(path, text.replace('"second"', '"SECOND"'))],
     ['of the same rows elsewhere', (path, text) => writeFile(path, `\n${text}`)],
     ['of bytes that are no text', (path, text) => writeFile(path, Buffer.alloc(text.length, 0xff))],
-  ])('%s is noticed, by whoever reads', async (_what, change) => {
+  ])('%s is noticed by every reader', async (_what, change) => {
     const dir = await folderOf(rowText());
     await opened(dir, async (dataset) => {
       const path = dataset.files[0] as string;

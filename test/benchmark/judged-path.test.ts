@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { journalBeside, judgedFileOf, manifestBeside } from '../../src/benchmark/judged-path.js';
 import { temporaryFolder } from '../support/cli.js';
 
-test('a folder stands for the judged file in it, and everything else for itself', async () => {
+test('a folder means the judged file in it, and everything else means itself', async () => {
   const cwd = await temporaryFolder();
   expect(judgedFileOf('.', { cwd })).toBe(cwd);
   await writeFile(join(cwd, 'judged.jsonl'), '');
@@ -14,7 +14,7 @@ test('a folder stands for the judged file in it, and everything else for itself'
   expect(judgedFileOf('other.jsonl', { cwd })).toBe(join(cwd, 'other.jsonl'));
 });
 
-test.each(['/out/judged', '/out/judged.jsonl', '/out/judged.JSONL'])('manifest and journal lie beside %s', (path) => {
+test.each(['/out/judged', '/out/judged.jsonl', '/out/judged.JSONL'])('manifest and journal are next to %s', (path) => {
   expect(manifestBeside(path)).toBe('/out/judged.manifest.json');
   expect(journalBeside(path)).toBe('/out/judged.journal.jsonl');
 });

@@ -77,7 +77,7 @@ describe('a row of ours', () => {
     });
   });
 
-  it('stands there once for each judgement of its prediction', async () => {
+  it('is listed once for each judgement of its prediction', async () => {
     const judged = (judge: object) => ours({ judge: { status: 'ok', ...judge } });
     const rows = await read(judged({}), judged({ index: 1 }), judged({ index: 2 }));
     expect(rows.map(({ key, repeat, index }) => [key, repeat, index])).toEqual(
@@ -170,7 +170,7 @@ describe('a row of the official script', () => {
   });
 });
 
-it('lines end at byte 0x0A alone, blank ones are skipped, and the fingerprint is that of the bytes', async () => {
+it('lines end only at byte 0x0A, blank ones are skipped, and the fingerprint is that of the bytes', async () => {
   const [row, other] = ['a', 'b'].map((key) => JSON.stringify(ours({ key }, { gen: 'one\u2028two\u0085three' })));
   const text = `\ufeff${row}\r\n\r\n  \n${other}`;
   const path = await file(text);
@@ -217,7 +217,7 @@ describe('a file that cannot be scored', () => {
       /has no judgements.*run awb judge --predictions/,
     ],
     ['no rows', '\n', /has no rows/],
-  ])('because of %s says what, where and how to mend it', async (_name, content, message) => {
+  ])('because of %s says what, where and how to fix it', async (_name, content, message) => {
     const path = await file(content);
     const error = await readJudged(path).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ name: 'UserError', exitCode: EXIT.badData });
@@ -244,7 +244,7 @@ describe('a file that cannot be scored', () => {
   it.each([
     ['none.jsonl', /no such file/],
     ['.', /it is a folder/],
-  ])('because %s is no file is an input that is missing', async (name, message) => {
+  ])('because %s is not a file is an input that is missing', async (name, message) => {
     const error = await readJudged(join(dir, name)).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ exitCode: EXIT.inputMissing });
     expect((error as Error).message).toMatch(message);

@@ -41,7 +41,7 @@ describe('an official checkout', () => {
     expect(pack.userTemplate).toBe(expected.replace('{S}', SLOTS));
   });
 
-  test('is read where it is assigned, not where the name stands indented, in a comparison or in another name', async () => {
+  test('is read where it is assigned, not where the name is indented, in a comparison or in another name', async () => {
     const decoy = 'JUDGE_USER_PROMPT = "decoy"';
     const source = [
       'JUDGE_USER_PROMPT_2 = "decoy"',

@@ -93,7 +93,7 @@ describe('predictions of ours', () => {
     expect(await refusal([...lines, ...(await judged(1))])).toMatch(/:4: the same row as in line 2/);
   });
 
-  test('a failed row tells its class and reason', async () => {
+  test('a failed row has its class and reason', async () => {
     const { lines } = await predicted([rowText()], WHOLE, { status: 'failed', class: 'timeout', reason: 'too late' });
     expect((await refsOf(lines))[0]?.failure).toEqual({ class: 'timeout', reason: 'too late' });
   });
@@ -154,7 +154,7 @@ describe('predictions of the official script', () => {
   });
 });
 
-describe('a line that is no prediction is refused with its place', () => {
+describe('a line that is not a prediction is refused with its place', () => {
   const whole = withMembers(rowText(), WHOLE, { gen: 'g' });
 
   test.each<[string, string | Uint8Array, string]>([

@@ -83,7 +83,7 @@ describe('JSONL', () => {
 });
 
 describe('CSV', () => {
-  it('is read by the names in its header, in any order, with columns of its own beside them', async () => {
+  it('is read by the names in its header, in any order, with extra columns of its own', async () => {
     const header = 'Rater,note,key,format,factuality,consistency,realism,quality,repeat,prediction_sha256';
     const text = `\ufeff${header}\r\n"Ann, B.","two\nlines",k1,5,4,3,2,1,2,${HASH}\r\nBob,,k2,5,4,3,2,1,,\r\n`;
     expect(await read(text, 'r.CSV')).toEqual([

@@ -73,7 +73,7 @@ function objectText(list: readonly { key: string; value: string; gap: readonly s
 }
 
 describe('membersOf', () => {
-  test('every member of an object of any spelling and spacing is found where it stands', () => {
+  test('every member of an object with any spelling and spacing is found in its place', () => {
     fc.assert(
       fc.property(members, (list) => {
         const text = objectText(list);

@@ -70,7 +70,7 @@ describe('every rule', () => {
 });
 
 describe('limits', () => {
-  test('stand in one place alone: no other sentence of the pack sets one', () => {
+  test('are set in only one place: no other sentence of the pack sets one', () => {
     expect(limits.every(({ place }) => place === 'common')).toBe(true);
     const section = textOf('common').split('# Limits\n')[1]?.split('\n# ')[0] ?? '';
     const inRules = limits.flatMap(({ text }) => Array.from(text.matchAll(/[1-5] at most/g))).length;
@@ -148,7 +148,7 @@ describe('a worked case', () => {
   });
 });
 
-test.each(DOMAINS)('a judge of %s is told 12,500 characters at most', async (domain) => {
+test.each(DOMAINS)('a judge of %s is told at most 12,500 characters', async (domain) => {
   const prompt = (await loadRubricPack('awb-3')).systemPrompt(domain) ?? '';
   expect(prompt.length).toBeGreaterThan(8_000);
   expect(prompt.length).toBeLessThanOrEqual(12_500);

@@ -26,7 +26,7 @@ describe('the bundled pack', () => {
     expect((await loadRubricPack(`./${BUNDLED_PACK}`, { cwd })).name).toBe('plain');
   });
 
-  test('is named where a word is no folder', async () => {
+  test('is named if a word is not a folder', async () => {
     await expect(loadRubricPack('awb-4', { cwd: await folderOf({}) })).rejects.toMatchObject({
       exitCode: EXIT.inputMissing,
       message: expect.stringMatching(
@@ -43,7 +43,7 @@ describe('the bundled pack', () => {
   });
 
   const HEADINGS = /## Determined[\s\S]+## Plausible[\s\S]+## Runtime[\s\S]+## Rules[\s\S]+## Worked case/;
-  test.each(DOMAINS)('tells a judge of %s all that a judge has to know', async (domain) => {
+  test.each(DOMAINS)('tells a judge of %s everything that a judge has to know', async (domain) => {
     const prompt = (await loadRubricPack()).systemPrompt(domain) ?? '';
     const own = prompt.split(`# Domain: ${domain}\n`)[1] ?? '';
     for (const dimension of DIMENSIONS) {
@@ -102,7 +102,7 @@ describe('a pack of one’s own', () => {
     );
   });
 
-  test('has the same fingerprint wherever it lies, and another when anything in it changes', async () => {
+  test('has the same fingerprint in any folder, and another when anything in it changes', async () => {
     const variants = [
       files,
       files,
@@ -121,7 +121,7 @@ describe('a pack of one’s own', () => {
     expect(new Set(prints).size).toBe(variants.length - 1);
   });
 
-  test('that asks for no checklist in so many words is the same as one that does not speak of it', async () => {
+  test('that explicitly asks for no checklist is the same as one that does not mention it', async () => {
     const [silent, denying] = await Promise.all(
       [files, withPack({ facts: false })].map(async (contents) => loadRubricPack(await folderOf(contents))),
     );

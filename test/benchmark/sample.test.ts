@@ -98,7 +98,7 @@ describe('a row that cannot be used says why', () => {
     expect(reading.ok ? 'a usable row' : reading.flaw.reason).toContain(reason);
   });
 
-  test.each(['chess', 'MCP', 'robot-arm.v2', '天気'])('the domain %s is nobody else’s to refuse', (domain) => {
+  test.each(['chess', 'MCP', 'robot-arm.v2', '天気'])('the domain %s is never refused', (domain) => {
     expect(readRow(rowText({ task: `lwm/${domain}` }))).toMatchObject({ ok: true, row: { sample: { domain } } });
   });
 
@@ -107,7 +107,7 @@ describe('a row that cannot be used says why', () => {
     expect(reading.ok || reading.flaw.reason).not.toContain('sesame');
   });
 
-  test('the domain is told where it can be read', () => {
+  test('the domain is given if it can be read', () => {
     expect(readRow(rowText({ task: 'x/web', turn_idx: 0 }))).toMatchObject({ flaw: { domain: 'web' } });
     expect(readRow(rowText({ task: 'two words' }))).not.toHaveProperty('flaw.domain');
   });
@@ -239,7 +239,7 @@ describe('keys and samples by the book', () => {
     return createHash('sha256').update(bytes).digest('hex').slice(0, 24);
   }
 
-  test('are those of the fields in their order, whatever stands in them', () => {
+  test('are those of the fields in their order, whatever they contain', () => {
     fc.assert(
       fc.property(row, ({ turns, turn, id, total, current, system, lean }) => {
         const [prompts, responses] = [turns.map(([prompt]) => prompt), turns.map(([, response]) => response)];

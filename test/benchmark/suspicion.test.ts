@@ -26,7 +26,7 @@ describe('no trick is seen', () => {
     expect(texts.filter((text) => tricksIn(text).length > 0)).toEqual([]);
   });
 
-  it('in the golden replies of world models, but for those that hold the tag of a verdict', () => {
+  it('in the golden replies of world models, except for those with the tag of a verdict', () => {
     const replies: string[] = linesOf('fixtures/golden/model.jsonl').map(({ raw }) => readPrediction(raw));
     expect(replies).toHaveLength(200);
     const found = replies.filter((reply) => tricksIn(reply).length > 0);
@@ -119,7 +119,7 @@ describe('a trick is seen', () => {
   });
 });
 
-describe('padding is told as by looking at every stretch', () => {
+describe('padding is found as if every stretch were checked', () => {
   const LETTERS = ['a', '7', '\u{1f130}', '\u{10400}', 'é'];
   const OTHERS = [' ', '-', '\n', '\u200b', '\u{1f600}'];
   const chance = randomFrom(12);

@@ -88,7 +88,7 @@ describe('an episode', () => {
     if (steps > 0) expect(row?.awb).toMatchObject({ end, steps });
     if (end === 'unreadable') {
       expect(players.asked.agent).toHaveLength(1 + 3);
-      expect(row?.awb.reason).toBe('no fence, and the action is no JSON');
+      expect(row?.awb.reason).toBe('no fence, and the action is not JSON');
       const journal = await rowsOf(join(out, 'episodes_test.journal.jsonl'));
       const lost = journal
         .filter(({ row: { status } }) => status === 'failed')

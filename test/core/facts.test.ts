@@ -6,7 +6,7 @@ import { type Fact, quotesIn, readFacts, recallOf } from '../../src/core/facts.j
 const fact = (change: object = {}) => ({ claim: 'c', kind: 'determined', met: true, ...change });
 
 describe('a checklist', () => {
-  test('is read as it stands, in its order, up to twelve facts with claims of up to 200 characters', () => {
+  test('is read verbatim and in order, up to twelve facts with claims of up to 200 characters', () => {
     const list = Array.from({ length: 12 }, (_, at) => fact({ claim: '😀'.repeat(200), met: at % 2 === 0 }));
     expect(readFacts(list)).toEqual(list);
     expect(readFacts([])).toEqual([]);

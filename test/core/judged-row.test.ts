@@ -37,7 +37,7 @@ describe('the members of a row', () => {
   });
 });
 
-describe('where in a rollout a row stands', () => {
+describe('the place of a row in a rollout', () => {
   const rollout = { chain: 't', from: 1, step: 3, distance: 2, off_script: ['/a'] };
   const judged = (awb: object) => readJudgedRow({ failed: 0, awb }, { ...ID, index: 0 }, 'os');
 
@@ -47,7 +47,7 @@ describe('where in a rollout a row stands', () => {
     expect(awb).toMatchObject({ rollout });
   });
 
-  it('is absent where none stands there, and where it cannot be', () => {
+  it('is absent if there is none, and if it is impossible', () => {
     expect(judged({})).not.toHaveProperty('rollout');
     expect(judged({ rollout: { ...rollout, distance: 0 } })).not.toHaveProperty('rollout');
     expect(readJudgedRow({ failed: 0 }, ID, 'os')).not.toHaveProperty('rollout');

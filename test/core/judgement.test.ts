@@ -37,7 +37,7 @@ describe('a record', () => {
     ['context-overflow', 'context-overflow'],
     ['timeout', 'prediction'],
     ['absent', 'prediction'],
-  ])('of a prediction that is missing by %s says that nobody was asked', (cause, failure) => {
+  ])('of a prediction that is missing because of %s says that no judge was asked', (cause, failure) => {
     const record = unrated(withoutPrediction({ class: cause, reason: 'r' }), {});
     expect(record).toEqual({
       official: { failed: 1, error_message: 'No model generation' },

@@ -62,7 +62,7 @@ describe('a rating outside 1 to 5', () => {
     expect(impossibleFigures(judged)).toEqual(['format']);
   });
 
-  test('is none where the row was not rated at all', () => {
+  test('is none if the row was not rated', () => {
     expect(impossibleFigures(lost('unreadable', { total: 700, ratings: { format: 9 } }))).toEqual([]);
   });
 

@@ -7,14 +7,14 @@ const ID = { key: 'k', trajectory: 't', repeat: 2 };
 const FAILURE = { class: 'timeout', reason: 'no token in time' } as const;
 
 describe('a record', () => {
-  test('holds what the reply had beside its text, in one order', () => {
+  test('keeps what the reply had in addition to its text, in one order', () => {
     const reply = { content: 'ok', reasoning: 'hm', finishReason: 'stop', fittedMaxTokens: 7 };
     expect(JSON.stringify(predicted(ID, reply, ['untagged']))).toBe(
       '{"gen":"ok","awb":{"key":"k","trajectory":"t","repeat":2,"status":"ok","flags":["untagged"],"finish_reason":"stop","fitted_max_tokens":7,"reasoning":"hm"}}',
     );
   });
 
-  test('of a failed call says why, beside an empty text', () => {
+  test('of a failed call has an empty text and says why', () => {
     expect(JSON.stringify(unpredicted(ID, FAILURE))).toBe(
       '{"gen":"","awb":{"key":"k","trajectory":"t","repeat":2,"status":"failed","class":"timeout","reason":"no token in time","flags":[]}}',
     );
@@ -50,7 +50,7 @@ describe('a row of a predictions file', () => {
     },
   );
 
-  test('whose gen is no text cannot be read', () => {
+  test('whose gen is not text cannot be read', () => {
     expect(readPredictionRow({ gen: 5 })).toBeUndefined();
   });
 });

@@ -6,7 +6,7 @@ import { DOMAINS } from '../../src/core/types.js';
 import { decide } from '../../src/stats/gate.js';
 import { defaultPolicy, parsePolicy } from '../../src/stats/policy.js';
 
-describe('a value beside the limit that decides', () => {
+describe('a value next to the limit that decides', () => {
   const tenth = (value: number) => value.toFixed(1);
   it.each([
     [2.96, 3, '2.96'],
@@ -14,7 +14,7 @@ describe('a value beside the limit that decides', () => {
     [3.04, 3, '3.04'],
     [3, 3, '3.0'],
     [2.4, 3, '2.4'],
-  ])('%d beside %d is %s, never on its other side', (value, limit, text) => {
+  ])('%d next to %d is %s, never on its other side', (value, limit, text) => {
     expect(besideLimit(value, limit, tenth)).toBe(text);
   });
 });

@@ -28,7 +28,7 @@ test('below the root nothing is cut', () => {
   expect(withShownPaths('see http://h/x and /etc/x', { cwd: '/' })).toBe('see http://h/x and /etc/x');
 });
 
-test('beside the working folder paths are shown from there where some were typed so', () => {
+test('next to the working folder, paths are shown relative to it if some were typed that way', () => {
   const place = { cwd, isBeside: true };
   expect(['/home/u/other/x', '/tmp/x', '/home/u/work/a'].map((path) => shownPath(path, place))).toEqual([
     '../other/x',

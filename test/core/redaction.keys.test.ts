@@ -52,7 +52,7 @@ describe('a member of a body', () => {
     expect(keysIn(body)).toEqual([]);
   });
 
-  it('is none where no text stands in it, such as the schema of a tool that takes a password', () => {
+  it('is none if it contains no text, such as the schema of a tool that takes a password', () => {
     const body = { token: 50_256, auth: true, secret: null, properties: { password: { type: 'string' } }, key: '' };
     expect(hideKeys(body)).toEqual(body);
   });

@@ -24,7 +24,7 @@ test.each<[string, (text: string) => string]>([
   ['in base64', base64],
   ['in base64url', (text) => Buffer.from(text).toString('base64url')],
   ['in base64 in a URL', (text) => encodeURIComponent(base64(text))],
-])('a secret is found %s, whatever stands around it', (_name, write) => {
+])('a secret is found %s, whatever surrounds it', (_name, write) => {
   // Each length before it is another alignment of base64; `Bearer ` is one of them.
   for (const before of ['', 'a', 'ab', 'abc', 'Bearer ', 'user:']) {
     for (const behind of ['', 'a', 'ab', 'abc']) {
@@ -43,7 +43,7 @@ it('what holds no secret stays as it is', () => {
   expect(openRedaction([])('%73')).toBe('%73');
 });
 
-it('a secret that is too short is not looked for, nor the key EMPTY, which stands for none', () => {
+it('a secret that is too short is not searched for, nor the key EMPTY, which means no key', () => {
   expect(openRedaction(['EMPTY', 'abc', ''])('EMPTY abc')).toBe('EMPTY abc');
 });
 

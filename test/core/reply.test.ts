@@ -66,7 +66,7 @@ describe('withoutThinking', () => {
     expect(withoutThinking(text, 'tag')).toBe(left);
   });
 
-  it('removes everything behind a stray opening tag when no tag is wanted', () => {
+  it('removes everything after a stray opening tag when no tag is wanted', () => {
     expect(withoutThinking('a<think>b<tag>c</tag>')).toBe('a');
   });
 });
@@ -122,7 +122,7 @@ describe('the observation that a reply writes', () => {
     expect(writtenPrediction('plain')).toBe('plain');
   });
 
-  it('is empty where the reply holds nothing but thinking, of which judges are told in words', () => {
+  it('is empty if the reply is only thinking, which judges are told in words', () => {
     for (const gen of ['', '<think>so</think>', ' \n']) expect(writtenPrediction(gen)).toBe('');
     expect(shownPrediction('<think>so</think>')).toBe('No output');
   });

@@ -18,6 +18,6 @@ test.each([
   expect(parseRowId(rowId(key, repeat, index))).toEqual({ key, repeat, index });
 });
 
-test.each(['', 'k', 'k#', 'k#x', 'k#1#', 'k#-1'])('%j is no id', (id) => {
+test.each(['', 'k', 'k#', 'k#x', 'k#1#', 'k#-1'])('%j is not an id', (id) => {
   expect(parseRowId(id)).toBeUndefined();
 });

@@ -31,7 +31,7 @@ describe('in a terminal', () => {
     }
   });
 
-  it('the usual table stands in one piece in 80 columns, and in whole words in 120', () => {
+  it('the usual table fits in one piece in 80 columns, and with full headings in 120', () => {
     const narrow = plain(scoreTable(scoreCard(published)), 80);
     expect(narrow.match(/^Domain/gm)).toHaveLength(1);
     expect(lineOf(narrow, 'Overall')).toMatch(/46\.00–54\.00\s+50\.00$/);
@@ -53,7 +53,7 @@ describe('in a terminal', () => {
     expect(text.match(/^Android/gm)?.length).toBeGreaterThan(1);
   });
 
-  it('differences are green, red or plain by their intervals, and no colour is all that tells one', () => {
+  it('differences are green, red or plain by their intervals, and no meaning depends on colour alone', () => {
     const { comparison } = comparisonView();
     const of = (low: number, high: number) => ({ ...comparison, overall: { total: withInterval(low, high) } });
     const line = (low: number, high: number, color: boolean) =>

@@ -15,7 +15,7 @@ const SAMPLE: Sample = {
   systemPrompt: '',
 };
 
-test('nothing of what comes after the turn is told', () => {
+test('nothing that comes after the turn is revealed', () => {
   expect(earlierTurns(SAMPLE)).toEqual([{ prompt: 'first', response: 'one' }]);
   expect(earlierTurns({ ...SAMPLE, turnIdx: 1 })).toEqual([]);
 });

@@ -64,13 +64,13 @@ describe('a fetch that was cut off', () => {
     return cwd;
   }
 
-  test('is no benchmark of fewer domains: infer refuses it with the command that goes on', async () => {
+  test('is not a benchmark of fewer domains: infer refuses it with the command that continues it', async () => {
     const { code, stderr } = await infer(await cutFetch());
     expect([code, shownIn(stderr)]).toEqual([EXIT.inputMissing, 'data fetch']);
     expect(stderr).toMatch(/no complete benchmark in/);
   });
 
-  test('goes on with the revision that it was begun with', async () => {
+  test('continues with the revision that it was started with', async () => {
     const { stderr } = await infer(await cutFetch('--revision', 'main'));
     expect(shownIn(stderr)).toBe('data fetch --revision main');
     expect(stderr).not.toContain(RELEASED.commit);

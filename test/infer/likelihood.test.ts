@@ -29,7 +29,7 @@ describe('the cost of the truth', () => {
     expect(costOfTruth(straddling, 'ok.')).toMatchObject({ nats: 2, tokens: 2 });
   });
 
-  test('counts each token of a character that several of them hold, whether it is told as U+FFFD or as nothing', () => {
+  test('counts each token of a character that several tokens share, whether it is reported as U+FFFD or as nothing', () => {
     expect(costOfTruth(scored(`${OPEN}|a|\ufffd|\ufffd|\ufffd|${CLOSE}`), 'a😀')).toMatchObject({
       tokens: 4,
       bytes: 5,

@@ -87,7 +87,7 @@ describe('awb infer --shard slurm/3', () => {
     return { code, stderr, rows, out };
   };
 
-  test('takes the same rows as the part that it names, and the manifest tells that part', async () => {
+  test('takes the same rows as the part that it names, and the manifest names that part', async () => {
     const named = await infer('2/3', {});
     const taken = await infer('slurm/3', slurm(8, 7, 9));
     expect([taken.code, taken.rows]).toEqual([EXIT.done, named.rows]);

@@ -37,7 +37,7 @@ describe('a typed action', () => {
     expect(actionFlaw('robot', 'forward')).toBeUndefined();
   });
 
-  test('stands in the fence of its domain', () => {
+  test('is put in the fence of its domain', () => {
     expect(languageOf('web', "click('1')")).toBe('text');
     expect(languageOf('os', 'pyautogui.click(1, 2)')).toBe('python');
     expect(languageOf('android', '{"action_type": "wait"}')).toBe('json');

@@ -28,6 +28,6 @@ test('only the last turn is asked for in it', () => {
   expect(total).toBe(3);
 });
 
-test('where nothing has happened there is no row', () => {
+test('there is no row if nothing has happened', () => {
   expect(trajectoryRow(start, 'x')).toBeUndefined();
 });

@@ -56,7 +56,7 @@ describe('a world', () => {
     }
   });
 
-  test('puts task and state in front of its first action alone', () => {
+  test('puts task and state only before its first action', () => {
     const first = actionPrompt(terminal, 'ls');
     expect(first).toBe(
       '### Turn 1\n**Task Instruction:**\nTidy up.\n\n**Current State:**\n$\n\n**Action:**\n```json\n[\n  {\n    "keystrokes": "ls\\n",\n    "duration": 0.5\n  }\n]\n```',
@@ -79,7 +79,7 @@ describe('a world', () => {
     expect(last?.content).toContain('<predicted_observation></predicted_observation>');
   });
 
-  test('asks for the tag behind the last prompt alone', () => {
+  test('asks for the tag only after the last prompt', () => {
     let world = terminal;
     for (const action of ['ls', 'pwd', 'id']) world = present(afterReply(world, action, TAGGED(action)));
     const texts = messagesOf(requestOf(world, 'exit')).map(({ content }) => content);
@@ -93,7 +93,7 @@ describe('a world', () => {
     },
   );
 
-  test('holds an instruction in the turn that it was given for, in front of the action, and in no later one', () => {
+  test('keeps an instruction in the turn that it was given for, before the action, and in no later one', () => {
     const world = present(afterReply(terminal, 'ls', TAGGED('ls: error'), 'The disk fails.'));
     expect(world.turns[0]?.prompt).toMatch(
       /\*\*Simulation Instruction:\*\*\nThe disk fails\.\n[^*]*\n\n\*\*Action:\*\*/,
@@ -129,7 +129,7 @@ describe('a world', () => {
     expect(rewound(acted)).toEqual(world);
   });
 
-  test('shows its own last observation where prompts repeat the state, so that no truth is told after the start', () => {
+  test('shows its own last observation if prompts repeat the state, so that no truth is revealed after the start', () => {
     const sample = present(samples('web').find(({ turnIdx }) => turnIdx > 1));
     const repeat = (turn: number, prompt: string) =>
       turn === 0 ? prompt : prompt.replace('**Action:**', `**Current State:**\nstate ${turn}\n\n**Action:**`);

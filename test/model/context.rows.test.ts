@@ -13,12 +13,12 @@ describe('the room of a prompt', () => {
     expect(leastRoom([vllm], whole)?.tokens).toBe(40_000 - 32_768);
   });
 
-  test('is nearly the whole context under --fit-max-tokens, and where replies end with the context', () => {
+  test('is nearly the complete context with --fit-max-tokens, and if replies end with the context', () => {
     expect(leastRoom([vllm], { ...whole, fitMaxTokens: true })?.tokens).toBe(40_000 - 256);
     expect(leastRoom([llama], whole)?.tokens).toBe(29_999);
   });
 
-  test('is that of the server with the least of it, and unknown where none tells', () => {
+  test('is that of the server with the least room, and unknown if none reports it', () => {
     expect(leastRoom([llama, vllm], whole)?.context.host).toBe('gpu-1:8000');
     expect(leastRoom([], whole)).toBeUndefined();
   });
@@ -98,7 +98,7 @@ describe('the notice', () => {
     expect(said?.lines).toHaveLength(10);
   });
 
-  test('offers no smaller budget where the prompts alone are too long, or nobody refuses budgets', () => {
+  test('offers no smaller budget if the prompts alone are too long, or no server refuses budgets', () => {
     for (const context of [vllm, llama]) {
       const said = fitNotice(rows(90_000), room(context, 7_232), whole);
       expect(said?.summary).toMatch(/the longest has about 90,000; serve a longer context$/);

@@ -46,7 +46,7 @@ async function open(
 
 const served = (slots: number) => ({ models: [{ id: 'wm', agentworldbench: { sha256: 'ab', slots } }] });
 
-describe('a server that runs for the run alone', () => {
+describe('a server that runs only for the run', () => {
   it('is given as many calls as it has slots', async () => {
     const server = await serve();
     const { backend } = await open([server.url], { own: { slots: 3, lost: NEVER } });

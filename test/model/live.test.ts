@@ -84,7 +84,7 @@ describe('a live call', () => {
     await until(() => server.inFlight === 0);
   });
 
-  test('runs beside others, as many as are allowed, and one that waits for its place can be ended', async () => {
+  test('runs next to others, as many as are allowed, and one that waits for its place can be ended', async () => {
     const server = await serve(() => 'hang');
     const { ask } = await open([server.url], { concurrency: 2 });
     const end = new AbortController();
@@ -158,7 +158,7 @@ describe('a live call', () => {
     expect([one.count, two.count].sort()).toEqual([0, 6]);
   });
 
-  test('fails with how it ended where a server that ran for it alone is lost', async () => {
+  test('fails with how it ended if its own server is lost', async () => {
     const server = await serve(() => 'hang');
     const lost = new AbortController();
     const { ask } = await open([server.url], {}, { own: { slots: 1, lost: lost.signal } });

@@ -79,7 +79,7 @@ describe('before it takes requests', { timeout: 120_000 }, () => {
     await failed;
   });
 
-  test('what others print beside its document, before or after, is passed over', async () => {
+  test('what others print around its document is skipped', async () => {
     const document = {
       schema: 'awb.serve/1',
       url: 'http://127.0.0.1:1/v1',

@@ -25,6 +25,6 @@ test.each<[string, Attempt, { sent: number; received: number } | undefined]>([
   expect(costOfTry(sent, attempt).uncounted).toEqual(uncounted);
 });
 
-test('a count of the server stands as it is', () => {
+test('a count of the server is unchanged', () => {
   expect(costOfTry(sent, reply(COUNTED))).toEqual({ usage: COUNTED });
 });

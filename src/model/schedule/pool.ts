@@ -155,7 +155,7 @@ class Pool implements Backend {
     const { pause } = lane;
     const course = [...this.#courses].find(({ halt }) => !halt.aborted);
     if (pause === undefined || course === undefined || this.#now < pause.nextProbeAt || !lane.hasRoom) return;
-    // The witness shows whether the endpoint is there; in an outage rows are used as probes, too, since only they show how it will do.
+    // The witness shows whether the endpoint is there; in an outage rows are used as probes, too, since only they show how it handles rows.
     const isByWitness = lane.answered && pause.failed % 2 === 0;
     const call = isByWitness ? undefined : this.#todo.takeProbe(lane);
     if (!isByWitness && call === undefined) return;

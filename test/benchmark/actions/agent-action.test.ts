@@ -43,7 +43,7 @@ describe('two actions', () => {
     expect(sameAction(domain, right, right)).toBe(true);
   });
 
-  it('are near to each other by the screen that the environment tells of', () => {
+  it('are near to each other by the screen size that the environment mentions', () => {
     const click = (x: number) => read('os', fenced(`pyautogui.click(${x}, 100)`)).action;
     const isSame = (told?: string) => sameAction('os', click(400), click(430), screenOf('os', told));
     expect(isSame()).toBe(true);
@@ -73,7 +73,7 @@ describe('the recorded actions', () => {
       .map((line) => JSON.parse(line) as { task: string; prompt: string[] }),
   );
 
-  it('are all read, and come back as they stand behind **Action:**', () => {
+  it('are all read, and are returned as they appear after **Action:**', () => {
     let count = 0;
     for (const { task, prompt } of rows) {
       const domain = task.slice(task.lastIndexOf('/') + 1);
@@ -163,7 +163,7 @@ describe('a reply', () => {
     expect(sameAction(domain, action, read(domain, reply).action)).toBe(true);
   });
 
-  it('that names what every object has is no such thing', () => {
+  it('with the name of a member of every object is not that member', () => {
     const of = (name: string) => read('web', fenced(`${name}('1')`)).action;
     expect(sameAction('web', of('constructor'), of('toString'))).toBe(false);
     expect(sameAction('web', of('__proto__'), of('__proto__'))).toBe(true);

@@ -48,7 +48,7 @@ test('an agent sees its actions as its own, and observations without their marke
   expect(agentMessages('Act.', 'Buy it.', [])[1]).toEqual({ role: 'user', content: 'Buy it.' });
 });
 
-test('tools stand behind the system prompt where there are some', () => {
+test('tools follow the system prompt if there are any', () => {
   expect(agentSystemPrompt('Act.', [])).toBe('Act.');
   expect(agentSystemPrompt('Act.', ['{"name":"a"}', '{"name":"b"}'])).toBe(
     'Act.\n\nThe tools:\n\n{"name":"a"}\n{"name":"b"}',
@@ -63,7 +63,7 @@ test('tools are found wherever they stand, as they stand, and nothing else is', 
   expect(describedTools(text)).toEqual([bare, wrapped]);
 });
 
-test('an example of a call is no tool', () => {
+test('an example of a call is not a tool', () => {
   expect(describedTools('{"name": "view", "arguments": {"path": "a"}}')).toEqual([]);
 });
 

@@ -7,7 +7,7 @@ import { EXIT } from '../../../src/core/errors.js';
 import { COMMIT, failure, openHub } from '../../support/hub.js';
 
 describe('a listing', () => {
-  test('and answers with a page is no hub', async () => {
+  test('and answers with a page is not a hub', async () => {
     const hub = await openHub({ first: (_, response) => Boolean(response.end('<html>')) });
     expect((await failure(resolveModel('hf:user/repo:Q4_K_M', hub.options()))).message).toMatch(/HF_ENDPOINT/);
   });
@@ -27,7 +27,7 @@ describe('the commit of a revision', () => {
     expect((await failure(opened(hub, 'gone').findCommit())).exitCode).toBe(EXIT.inputMissing);
   });
 
-  test.each(['{}', '{"sha":"main"}', '<html>'])('%s is no answer of a hub', async (answer) => {
+  test.each(['{}', '{"sha":"main"}', '<html>'])('%s is not an answer of a hub', async (answer) => {
     const hub = await openHub({ first: (_, response) => Boolean(response.end(answer)) });
     expect((await failure(opened(hub, 'main').findCommit())).message).toMatch(/HF_ENDPOINT/);
   });

@@ -85,7 +85,7 @@ describe('a hub that refuses', () => {
     expect(await hashOf(await resolveModel('hf:user/repo:Q4_K_M', hub.options()))).toBe(SHA256);
   });
 
-  test('and is not there at all is named once, with the way around it', async () => {
+  test('and does not exist is named once, with a workaround', async () => {
     const gone = await listenTo(() => {});
     closeServers();
     const error = await failure(

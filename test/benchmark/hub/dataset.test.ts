@@ -130,7 +130,7 @@ describe('a dataset', () => {
 });
 
 describe('a fetch that was cut off', () => {
-  test('goes on where it stopped, in the middle of a file, and keeps what had come', async () => {
+  test('continues where it stopped, in the middle of a file, and keeps what had arrived', async () => {
     const [hub, folder] = [await hubOf(), await temporaryFolder()];
     const stop = new AbortController();
     const onProgress: DatasetOptions['onProgress'] = ({ file, bytes }) => {

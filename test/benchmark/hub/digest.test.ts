@@ -21,7 +21,7 @@ describe('a content', () => {
     expect(found()).toEqual({ bytes: TEXT.length, sha256: SHA256, gitOid: GIT_OID });
   });
 
-  test('is held against its SHA-256 where that is stated, else against its name in git', () => {
+  test('is compared with its SHA-256 if that is stated, else with its name in git', () => {
     const { bytes } = found();
     expect(isSame(found(), { bytes, sha256: SHA256, gitOid: '0'.repeat(40) })).toBe(true);
     expect(isSame(found(), { bytes, gitOid: GIT_OID })).toBe(true);
@@ -29,7 +29,7 @@ describe('a content', () => {
     expect(isSame(found(), { bytes, sha256: '0'.repeat(64) })).toBe(false);
   });
 
-  test('of which only the length is stated is wrong by its length alone', () => {
+  test('with only a stated length is wrong only by its length', () => {
     expect(isSame(found(), { bytes: TEXT.length })).toBe(true);
     expect(isSame(found(), { bytes: TEXT.length + 1 })).toBe(false);
   });

@@ -41,7 +41,7 @@ describe('the models of a repository', () => {
     expect(hub.downloads()).toEqual([]);
   });
 
-  test('two files of one quantisation are told apart by name', async () => {
+  test('two files of one quantisation are distinguished by name', async () => {
     const hub = await openHub({ files: { 'a-Q8_0.gguf': MODEL, 'b-Q8_0.gguf': MODEL } });
     expect((await failure(resolveModel('hf:user/repo:Q8_0', hub.options()))).message).toMatch(
       /hf:user\/repo\/FILE: a-Q8_0\.gguf/,

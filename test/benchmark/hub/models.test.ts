@@ -36,7 +36,7 @@ describe('a model on a hub', () => {
     expect(progress.map(({ bytes }) => bytes)).toEqual(progress.map(({ bytes }) => bytes).sort((a, b) => a - b));
   });
 
-  test('what it will be is told before the first byte, and can be refused', async () => {
+  test('its size is reported before the first byte, and can be refused', async () => {
     const hub = await openHub();
     const refused = resolveModel(
       'hf:user/repo',

@@ -84,7 +84,7 @@ describe('the official rubrics', () => {
     },
   );
 
-  test('say why where there is no network', async () => {
+  test('say why if there is no network', async () => {
     const refused = async () => {
       throw new TypeError('fetch failed', { cause: Object.assign(new Error('no'), { code: 'ENOTFOUND' }) });
     };

@@ -35,7 +35,7 @@ describe('a record', () => {
     for (const record of [RECORD, cut]) expect(await read(sourceRecordText(record))).toEqual(record);
   });
 
-  test('is none where there is no file', async () => {
+  test('is none if there is no file', async () => {
     expect(await readSourceRecord(await temporaryFolder())).toBeUndefined();
   });
 

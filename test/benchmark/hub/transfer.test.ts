@@ -13,7 +13,7 @@ import { ROOT } from '../../support/cli.js';
 import { failure, filesIn, hashOf, MODEL, openHub, SHA256 } from '../../support/hub.js';
 
 describe('a download that is cut off', () => {
-  test('goes on where it stopped when the command is run again after Ctrl-C', async () => {
+  test('continues where it stopped when the command is run again after Ctrl-C', async () => {
     const hub = await openHub();
     const stop = new AbortController();
     const onProgress = ({ bytes }: TransferProgress) => bytes > 0 && stop.abort('SIGINT');
@@ -54,7 +54,7 @@ describe('a download that is cut off', () => {
     );
   });
 
-  test('goes on by itself as long as something comes', async () => {
+  test('continues by itself as long as something arrives', async () => {
     const hub = await openHub({
       send(bytes, request, response) {
         const from = Number(/\d+/.exec(request.headers.range ?? '0')?.[0]);
@@ -101,7 +101,7 @@ describe('a download that is cut off', () => {
     expect(await hashOf(await resolveModel('hf:user/repo:Q4_K_M', hub.options()))).toBe(SHA256);
   });
 
-  test('a part that is longer than the file is begun anew', async () => {
+  test('a part that is longer than the file is started over', async () => {
     const hub = await openHub();
     await mkdir(join(hub.directory, 'user--repo'));
     const part = join(hub.directory, 'user--repo', `m-Q4_K_M.gguf.${SHA256.slice(0, 12)}.part`);

@@ -80,7 +80,7 @@ test.each([
   expect(screen).toMatchObject({ width: 30, height: 50, elements: [{ bounds: undefined, text: line }, { role: 'B' }] });
 });
 
-test('elements behind the two thousandth are cut off', () => {
+test('elements after the two thousandth are cut off', () => {
   const screen = elementScreen('[1] A "" bounds=[0,0][9,9]\n'.repeat(3000));
   expect([screen?.elements.length, screen?.cut]).toEqual([2000, true]);
 });

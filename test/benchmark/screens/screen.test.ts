@@ -49,7 +49,7 @@ describe('recorded observations', () => {
     }
   });
 
-  test('of phones have every bounds that stands in them, in both recorded notations', () => {
+  test('of phones have all their bounds, in both recorded notations', () => {
     for (const observation of observationsOf('android')) {
       const drawn = screen('elements', 'android', observation);
       const bounds = Array.from(observation.matchAll(/bound(?:s|_box)=([\d,[\]]+)/g), ([, edges = '']) =>
@@ -84,7 +84,7 @@ describe('recorded observations', () => {
     }
   });
 
-  test('of tools are drawn where they are JSON, with every value that is no container', () => {
+  test('of tools are drawn if they are JSON, with every value that is not a container', () => {
     for (const observation of observationsOf('mcp')) {
       const { nodes } = screen('json', 'mcp', observation);
       const leaves = (value: unknown): unknown[] =>

@@ -30,7 +30,7 @@ test.each(['', '1', '"a"', '{"a":', '[1,]', `${'['.repeat(65)}${']'.repeat(65)}`
   },
 );
 
-test('nodes behind the three thousandth are cut off', () => {
+test('nodes after the three thousandth are cut off', () => {
   const list = jsonTree(`[${'1,'.repeat(6000)}1]`);
   expect([list?.nodes.length, list?.cut]).toEqual([3000, true]);
 });

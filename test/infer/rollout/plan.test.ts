@@ -28,7 +28,7 @@ const chainsOfRows = (...samples: readonly Sample[]) =>
   }));
 
 describe('the chains of a trajectory', () => {
-  test('are one where all rows are beginnings of the longest, wherever that stands', () => {
+  test('are one if all rows are beginnings of the longest, wherever that is', () => {
     expect(chainsOfRows(rowAt(2), rowAt(5), rowAt(3))).toEqual([
       {
         driver: 1,
@@ -74,7 +74,7 @@ describe('the chains of a trajectory', () => {
     ]);
   });
 
-  test('of a row that holds later turns, too, end with its own', () => {
+  test('of a row that also contains later turns end with its own', () => {
     const whole = {
       ...rowAt(5),
       turnIdx: 2,

@@ -84,13 +84,13 @@ describe('the history before a turn', () => {
     expect(historyBefore(kept, jobAt(3)).observations).toEqual([`${MARKER}seen 1`, MARKER]);
   });
 
-  test('begins behind the true turns', () => {
+  test('begins after the true turns', () => {
     expect(historyBefore(journal(), jobAt(3, 'chain', 2)).observations).toEqual([]);
   });
 });
 
 describe('a record', () => {
-  test('stands while all before it stand', () => {
+  test('is valid while everything before it is', () => {
     expect(standing(settled(4))).toEqual([1, 2, 3, 4]);
   });
 

@@ -44,7 +44,7 @@ describe('an action is off-script', () => {
     expect(flagged(made, 0, [MARKER, MARKER])).toEqual([]);
   });
 
-  test('not where the truth had not shown it either: whoever acts made it up', () => {
+  test('not if the truth had not shown it either: the actor made it up', () => {
     const guessed = { ...DRIVER, responses: [`${MARKER}README.md`, `${MARKER}/root`, `${MARKER}ok`] };
     expect(flagged(guessed, 0, [MARKER, MARKER])).toEqual([]);
   });

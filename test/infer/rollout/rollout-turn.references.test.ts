@@ -57,13 +57,13 @@ describe('a text shows', () => {
     expect(shows('android', '{"index": 7}', '<button id=77 bound_box=7,2,3,4></button>')).toEqual([false]);
   });
 
-  test('a path where its last part stands, as a word of its own', () => {
+  test('a path where its last part occurs, as a word of its own', () => {
     const view = '{"name": "view", "arguments": {"path": "/workspace/spans/spans.py"}}';
     expect(shows('swe', view, 'spans.py | 47 +++')).toEqual([true]);
     expect(shows('swe', view, 'test_spans.py spans.pyc')).toEqual([false]);
   });
 
-  test('a name behind an escaped line end', () => {
+  test('a name after an escaped line end', () => {
     expect(
       shows('terminal', '[{"keystrokes": "git checkout fix_parser"}]', '{"text": "main\\nfix_parser\\n"}'),
     ).toEqual([true]);

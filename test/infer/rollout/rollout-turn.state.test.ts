@@ -42,17 +42,17 @@ describe('the state in a prompt', () => {
     expect(withState(prompt(2, state(SCREEN)), '')).toBe(prompt(2, state('')));
   });
 
-  test('keeps what stands before it, such as a task', () => {
+  test('keeps what precedes it, such as a task', () => {
     const task = '**Task Instruction:**\nTurn it off.\n\n';
     expect(withState(prompt(2, task + state(SCREEN)), 'predicted')).toBe(prompt(2, task + state('predicted')));
   });
 
-  test('takes what stands between it and the action along, since nobody knows what that shows', () => {
+  test('includes what is between it and the action, since nobody knows what that shows', () => {
     const shown = `${state(SCREEN)}**Notes:**\n${SCREEN}\n\n`;
     expect(withState(prompt(2, shown), 'predicted')).toBe(prompt(2, state('predicted')));
   });
 
-  test('is none where there is no heading, or only one that the action itself holds', () => {
+  test('is none if there is no heading, or only one within the action itself', () => {
     expect(withState(prompt(2, ''), 'predicted')).toBe(prompt(2, ''));
     const typed = '### Turn 2\n**Action:**\n```python\nwrite("""\n**Current State:**\nfine""")\n```';
     expect(withState(typed, 'predicted')).toBe(typed);
@@ -66,7 +66,7 @@ describe('a trajectory gives the truth away', () => {
     expect(leaksBesideStates(threeTurns(''), 2)).toBe(false);
   });
 
-  test('by a state that is something else: nobody knows what stands there', () => {
+  test('by a state that is something else: nobody knows what it shows', () => {
     expect(leaksBesideStates(threeTurns(state('window "Another"\n  entry "altogether"')), 2)).toBe(true);
   });
 
@@ -87,7 +87,7 @@ describe('a trajectory gives the truth away', () => {
     expect(leaksBesideStates(threeTurns('  button "Bluetooth devices"\n\n', said), 2)).toBe(false);
   });
 
-  test('by nothing in front of the first turn that is asked behind a prediction', () => {
+  test('by nothing before the first turn that is asked after a prediction', () => {
     expect(leaksBesideStates(threeTurns(`**Screen:**\n${SCREEN}\n\n`), 3)).toBe(false);
   });
 

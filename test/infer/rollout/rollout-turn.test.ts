@@ -33,7 +33,7 @@ describe('what a reply adds to the history', () => {
 });
 
 describe('a turn of a rollout', () => {
-  test('is the driver’s action with its request, behind what was predicted', () => {
+  test('is the driver’s action with its request, after what was predicted', () => {
     const turn = simulatedTurn(DRIVER, { from: 0, observations: [`${MARKER}A`, `${MARKER}B`] });
     expect(turn).toMatchObject({
       turnIdx: 3,
@@ -49,12 +49,12 @@ describe('a turn of a rollout', () => {
     expect(turn.prompts[1]).toBe(DRIVER.prompts[1]);
   });
 
-  test('holds no true observation behind those', () => {
+  test('contains no true observation after those', () => {
     const turn = JSON.stringify(simulatedTurn(DRIVER, { from: 0, observations: [MARKER, MARKER, MARKER] }));
     for (const word of ['first', 'second', 'third', 'fourth']) expect(turn).not.toContain(word);
   });
 
-  test('behind true observations alone is the turn as it was', () => {
+  test('after only true observations is the turn as it was', () => {
     expect(trueTurn(DRIVER, 4)).toEqual({ ...DRIVER, responses: DRIVER.responses.slice(0, 3) });
   });
 });

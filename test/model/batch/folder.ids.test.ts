@@ -18,7 +18,7 @@ describe('the id of a request', () => {
     'a#0',
   ];
 
-  it('has 64 characters of a safe alphabet at most, whatever the job is called, and tells its job', () => {
+  it('has at most 64 characters of a safe alphabet, whatever the job’s name, and identifies its job', () => {
     for (const job of jobs) {
       const id = requestId(job, 9_999, BODY);
       expect(id).toMatch(/^[A-Za-z0-9_.-]{1,64}$/);
@@ -26,7 +26,7 @@ describe('the id of a request', () => {
     }
   });
 
-  it('is that of one job alone', () => {
+  it('belongs to only one job', () => {
     const similar = [`${KEY}#1`, `${KEY}#1#0`, `${KEY}.1`, `${KEY}_1`, `${KEY}#10`, `${KEY}-1#0`];
     expect(new Set(similar.map((job) => requestId(job, 0, BODY))).size).toBe(similar.length);
   });

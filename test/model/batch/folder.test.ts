@@ -22,7 +22,7 @@ const BATCH: Batch = {
 };
 
 describe('batch.json', () => {
-  it('comes back as it was written, and nothing is left beside it', async () => {
+  it('is read as it was written, and nothing is left next to it', async () => {
     const folder = await temporaryFolder();
     await folderAt(folder).batch.write(BATCH);
     await folderAt(folder).batch.write({ ...BATCH, dropped: [], isRenamed: true });
@@ -69,7 +69,7 @@ describe('batch.json', () => {
 });
 
 describe('submission.json', () => {
-  it('names files of the folder alone, since results are named after them', async () => {
+  it('names only files of the folder, since results are named after them', async () => {
     const folder = await temporaryFolder();
     const sent = { host: 'h', requests: 1, bytes: 1, fileName: 'awb-1-requests-0001.jsonl' };
     const submitted = (part: string) => ({ baseUrl: 'http://h/v1', sent: [{ part, ...sent }] });
@@ -96,7 +96,7 @@ describe('the files of a folder', () => {
     expect(partName(1)).toBe('requests-0001.jsonl');
   });
 
-  it('are none where there is no folder', async () => {
+  it('are none if there is no folder', async () => {
     const folder = await temporaryFolder();
     expect(await folderAt(join(folder, 'nowhere')).resultFiles()).toEqual([]);
   });
@@ -115,7 +115,7 @@ async function written(texts: readonly string[], bounds: { requests: number; byt
 }
 
 describe('files of requests', () => {
-  it('hold so many requests, or so many bytes, and no more', async () => {
+  it('contain a given number of requests, or of bytes, and no more', async () => {
     expect(await written(['a', 'b', 'c'], { requests: 2, bytes: 100 })).toMatchObject({
       parts: [
         { file: 'requests-0001.jsonl', requests: 2, bytes: 4 },
@@ -127,7 +127,7 @@ describe('files of requests', () => {
     expect(files).toEqual(['aaa\nbbb\n', 'c\n', 'a long one\n', 'd\n']);
   });
 
-  it('are none where there are no requests', async () => {
+  it('are none if there are no requests', async () => {
     expect(await written([], { requests: 9, bytes: 8 })).toEqual({ parts: [], files: [] });
   });
 
@@ -151,7 +151,7 @@ describe('files of requests', () => {
     }
   });
 
-  it('follow those that are listed, in the place of whatever lies there, and are listed when they are whole', async () => {
+  it('follow the listed ones, replace whatever has their name, and are listed once complete', async () => {
     const dir = await temporaryFolder();
     await writeFile(join(dir, 'victim'), 'precious');
     await symlink(join(dir, 'victim'), join(dir, 'requests-0008.jsonl'));

@@ -30,15 +30,15 @@ describe('a line of vllm run-batch', () => {
     });
   });
 
-  test('tells a prompt that is too long, though its answer has no body', () => {
+  test('reports a prompt that is too long, though its answer has no body', () => {
     expect(failureOf('over-long')).toMatchObject({ class: 'context-overflow', overflow: { contextTokens: 32_768 } });
   });
 
-  test('tells a budget that is larger than the context as an overflow', () => {
+  test('reports a budget that is larger than the context as an overflow', () => {
     expect(failureOf('budget')).toMatchObject({ class: 'context-overflow', overflow: { contextTokens: 32_768 } });
   });
 
-  test('tells that there is no such model', () => {
+  test('reports that there is no such model', () => {
     expect(failureOf('unknown-model')).toMatchObject({ class: 'fatal', unknownModel: true });
   });
 

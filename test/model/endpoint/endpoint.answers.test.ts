@@ -9,7 +9,7 @@ afterEach(closeAll);
 
 const HALF_AN_HOUR = { firstTokenTimeoutMs: 1_800_000, gapTimeoutMs: 1_800_000, callTimeoutMs: 1_800_000 };
 
-it('an answer that was torn off behind its status is told by its status', async () => {
+it('an answer that was cut off after its status is classified by its status', async () => {
   const server = createServer((_request, response) => {
     response.writeHead(429, { 'content-length': 1_000, 'retry-after': '2' }).write('slow down');
     setTimeout(() => response.socket?.resetAndDestroy(), 30);

@@ -120,7 +120,7 @@ describe('a completion', () => {
     });
   });
 
-  it('is not there where the server has chats alone, which stops the run', async () => {
+  it('does not exist if the server has only chats, which stops the run', async () => {
     const { attempt } = await complete([{ status: 404, body: { detail: 'Not Found' } }]);
     expect(failure(attempt)).toMatchObject({
       class: 'fatal',

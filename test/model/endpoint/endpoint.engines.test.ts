@@ -46,7 +46,7 @@ describe.each(ENGINES)('%s', (engine) => {
     },
   );
 
-  it.each(['cut by max_tokens', 'streamed, cut by max_tokens'])('tells that a reply is %s', async (probe) => {
+  it.each(['cut by max_tokens', 'streamed, cut by max_tokens'])('reports that a reply is %s', async (probe) => {
     expect(reply(await asked(engine, probe))).toMatchObject({ finishReason: 'length', usage: { completionTokens: 3 } });
   });
 
@@ -71,7 +71,7 @@ describe('a prompt that is too long', () => {
   });
 });
 
-describe('a budget that vLLM alone refuses, since it is larger than the context', () => {
+describe('a budget that only vLLM refuses, since it is larger than the context', () => {
   const answers = () => [said('vllm', 'max_tokens over context'), said('vllm', 'ordinary'), said('vllm', 'ordinary')];
 
   test('is an overflow, whose prompt is then counted, and not a parameter that vLLM does not know', async () => {
@@ -124,7 +124,7 @@ describe('transformers serve, which refuses parameters that it does not know', (
   });
 });
 
-test('a reply that vLLM scores is read with every token of it, the first alone left out', async () => {
+test('a reply that vLLM scores is read with every token of it, except for the first', async () => {
   const request: ModelRequest = { ...REQUEST, scored: true };
   const { promptScores, usage } = reply(await asked('vllm', 'prompt_logprobs of a reply', { stream: false }, request));
   expect(promptScores).toHaveLength((usage.promptTokens ?? 0) - 1);
@@ -132,7 +132,7 @@ test('a reply that vLLM scores is read with every token of it, the first alone l
   expect(promptScores?.every(({ nats }) => nats >= 0)).toBe(true);
 });
 
-test('llama.cpp leaves the scores out, and the run stops with what tells them', async () => {
+test('llama.cpp leaves the scores out, and the run stops with an endpoint that has them', async () => {
   const request: ModelRequest = { ...REQUEST, scored: true };
   const attempt = failure(await asked('llama', 'prompt_logprobs of a reply', { stream: false }, request));
   expect(attempt.stop?.message).toContain('name an endpoint that scores a given reply');

@@ -28,7 +28,7 @@ describe('--fit-max-tokens', () => {
     expect(server.count).toBe(2);
   });
 
-  it('has the prompt counted where the server tells only a bound', async () => {
+  it('has the prompt counted if the server reports only a bound', async () => {
     const { attempt, server } = await ask(window(false), { fitMaxTokens: true });
     expect(reply(attempt)).toMatchObject({
       content: 'fits',

@@ -45,7 +45,7 @@ describe('what a server says of its model', () => {
   });
 });
 
-describe('the context length, where the server tells it', () => {
+describe('the context length, if the server reports it', () => {
   async function contextRead(
     models: unknown,
     more: { props?: unknown; maxTokens?: number; fitMaxTokens?: boolean } = {},
@@ -87,7 +87,7 @@ describe('the context length, where the server tells it', () => {
       { default_generation_settings: { n_ctx: 8_192 } },
     ],
     ['a newer llama.cpp', { owned_by: 'llamacpp', meta: { n_ctx: 8_192 } }, undefined],
-  ])('of %s, which ends replies there, is told', async (_name, entry, props) => {
+  ])('of %s, which ends replies there, is reported', async (_name, entry, props) => {
     expect(await contextRead([{ id: 'any', ...entry }], { props })).toEqual({
       error: undefined,
       notices: [
@@ -106,7 +106,7 @@ describe('the context length, where the server tells it', () => {
         { id: 'b', owned_by: 'vllm', max_model_len: 1 },
       ],
     ],
-  ])('is left open where it tells %s', async (_name, models) => {
+  ])('is left open if it reports %s', async (_name, models) => {
     expect(await contextRead(models)).toEqual({ error: undefined, notices: [] });
   });
 });

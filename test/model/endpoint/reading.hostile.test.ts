@@ -22,7 +22,7 @@ async function askEndless(piece: string, options: { start?: string; status?: num
   return endpoint.call(REQUEST, 0, NEVER);
 }
 
-describe('behind finish_reason', () => {
+describe('after finish_reason', () => {
   const whole = event(choice({ content: 'done' }, 'stop'));
 
   it('nothing is added to the answer, and no other end is heeded', async () => {
@@ -79,7 +79,7 @@ describe('a reply without an end', () => {
     expect(attempt.reason).toMatch(/^the server failed \(HTTP 503: no slot no slot/);
   });
 
-  it('that is an error, told byte by byte, is not waited for', async () => {
+  it('that is an error, sent byte by byte, is not waited for', async () => {
     const server = createServer((_request, response) => {
       response.writeHead(503).write('no slot');
     });
@@ -96,7 +96,7 @@ describe('a reply without an end', () => {
   });
 });
 
-describe('what is no reply of a model is malformed, not an empty answer:', () => {
+describe('what is not a model’s reply is malformed, not an empty answer:', () => {
   const bodies: readonly [string, unknown][] = [
     ['choices as text', { choices: 'abc' }],
     ['choices as an object', { choices: { 0: { message: { content: 'x' } } } }],
@@ -161,7 +161,7 @@ describe('token counts', () => {
     expect(reply(attempt).usage).toEqual({});
   });
 
-  it('that are credible stay beside others that are not', async () => {
+  it('that are credible are kept next to others that are not', async () => {
     const usage = { prompt_tokens: 12, completion_tokens: -1 };
     const { attempt } = await ask([{ content: 'x', usage }]);
     expect(reply(attempt).usage).toEqual({ promptTokens: 12 });
@@ -187,7 +187,7 @@ describe('token counts', () => {
     expect(reply(attempt).usage).toEqual({ promptTokens: 9, completionTokens: 0 });
   });
 
-  it('are not unsaid by nonsense behind them', async () => {
+  it('are not undone by nonsense after them', async () => {
     const body =
       event(choice({ content: 'x' }, 'stop')) +
       event({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 1 } }) +

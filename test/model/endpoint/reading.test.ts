@@ -101,7 +101,7 @@ describe.each([true, false])('a reply, streamed: %s,', (stream) => {
 });
 
 describe('a streamed reply', () => {
-  it('of tool calls alone is whole, and empty', async () => {
+  it('of only tool calls is complete, and empty', async () => {
     const { attempt } = await ask([{ deltas: [{ tool_calls: [{ index: 0 }] }], finishReason: 'tool_calls' }]);
     expect(reply(attempt)).toMatchObject({ content: '', finishReason: 'tool_calls' });
   });

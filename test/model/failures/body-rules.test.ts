@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { EXIT } from '../../../src/core/errors.js';
 import { classified, http, openAi, SENT, vllm } from '../../support/failures.js';
 
-describe('a context overflow is told from other failures, with its numbers, as it comes from', () => {
+describe('a context overflow is distinguished from other failures, with its numbers, as it comes from', () => {
   const cases: [string, number, unknown, number?, number?][] = [
     [
       'OpenAI, prompt alone',

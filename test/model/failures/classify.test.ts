@@ -91,7 +91,7 @@ describe('what says nothing of the row that was asked', () => {
   });
 });
 
-describe('how long a server asks to be left alone', () => {
+describe('how long a server asks to wait', () => {
   it.each<[string, Record<string, string>, number | undefined]>([
     ['seconds', { 'retry-after': '7' }, 7000],
     ['a fraction of a second', { 'retry-after': '0.25' }, 250],

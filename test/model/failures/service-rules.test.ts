@@ -56,7 +56,7 @@ describe('a refusal by a filter is the row’s, and stops nothing:', () => {
   });
 });
 
-describe('what stops the run says how to mend it:', () => {
+describe('what stops the run says how to fix it:', () => {
   const cases: [string, number, unknown, string, number, string][] = [
     [
       'OpenAI key',

@@ -35,7 +35,7 @@ describe('awb data fetch', () => {
     expect(stdout + stderr).not.toContain('geheim');
   });
 
-  test('says which proxy stands before a hub that cannot be reached, without its password', async () => {
+  test('says which proxy is used for a hub that cannot be reached, without its password', async () => {
     const { proxy, env, cwd } = await behindProxy();
     proxy.close();
     const { code, stderr } = await awb(['data', 'fetch'], { env, cwd });

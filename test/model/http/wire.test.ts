@@ -44,7 +44,7 @@ describe('a connection', () => {
     }
   });
 
-  it('that is refused tells that nobody is there', async () => {
+  it('that is refused says that nobody is there', async () => {
     const server = await startLoopbackServer();
     await server.close();
     const attempt = await open(server.url).endpoint.call(REQUEST, 0, NEVER);
@@ -55,7 +55,7 @@ describe('a connection', () => {
     });
   });
 
-  it('to no host tells so', async () => {
+  it('to no host says so', async () => {
     const attempt = await open('http://no-such-host.invalid/v1').endpoint.call(REQUEST, 0, NEVER);
     expect(failure(attempt)).toMatchObject({ class: 'transient', unreachable: true });
   });
@@ -123,7 +123,7 @@ describe('a connection', () => {
   });
 });
 
-it('a transport that cannot be opened fails its calls, and closing it is no further failure', async () => {
+it('a transport that cannot be opened fails its calls, and closing it does not fail', async () => {
   const proxy = { variable: 'HTTP_PROXY', host: 'nowhere', url: 'no address', authorization: undefined, secrets: [] };
   const endpoint = openEndpoint({ ...optionsOf('http://127.0.0.1:9/v1'), proxy });
   expect(failure(await endpoint.call(REQUEST, 0, NEVER)).class).toBe('transient');

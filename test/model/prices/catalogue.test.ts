@@ -79,7 +79,7 @@ test('a price that depends on the hour is that of the dearest hour', () => {
   expect(price && costOf(usage, price)).toBeCloseTo(Math.max(...charged), 12);
 });
 
-describe('no price is told', () => {
+describe('no price is given', () => {
   test.each([
     ['openai', 'gpt-17', 'that the catalogue does not have'],
     ['openai', 'moderation', 'that it has without a price'],

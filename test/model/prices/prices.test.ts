@@ -75,7 +75,7 @@ describe('a file', () => {
     expect(prices.priceOf({ model, hosts: ['127.0.0.1:8000'], at }) !== undefined).toBe(isNamed);
   });
 
-  test('prefers the name itself to a pattern, and the pattern that stands first', async () => {
+  test('prefers the literal name to a pattern, and the first pattern to later ones', async () => {
     const prices = await pricesOf({
       'a*': { input: 1, output: 1 },
       '*': { input: 2, output: 2 },

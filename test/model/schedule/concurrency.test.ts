@@ -87,7 +87,7 @@ describe('growth', () => {
     expect(gaps.at(-1)).toBeGreaterThanOrEqual(480);
   });
 
-  it('goes on where the server takes more than before', () => {
+  it('continues if the server accepts more than before', () => {
     const state = replies(startLimit(256), 3_000, { rate: until(32) });
     expect(replies(state, 5_000, { rate: proportional, now: 60_000 }).limit).toBe(256);
   });

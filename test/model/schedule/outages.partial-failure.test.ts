@@ -93,7 +93,7 @@ describe.each(SHAPES)('%s', (_name, count, attempt, ms) => {
   });
 });
 
-describe('a failing row beside others', () => {
+describe('a failing row among others', () => {
   it('8 rows that get 429 leave the two slots to healthy rows', async () => {
     const run = stage(({ id }) => (id < 8 ? { ms: 10, attempt: limited } : { ms: LONGEST_MS, attempt: ok() }), {
       concurrency: 2,
@@ -163,7 +163,7 @@ describe('a failing row beside others', () => {
     },
   );
 
-  it('one domain of many fails and stands first: the others are asked all the same', async () => {
+  it('one domain of many fails and comes first: the others are asked anyway', async () => {
     const run = stage(({ id }) => (id < 300 ? { ms: 10, attempt: serverError } : { ms: LONGEST_MS, attempt: ok() }), {
       concurrency: 8,
       random: () => 0.9,

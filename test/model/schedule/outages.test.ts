@@ -391,7 +391,7 @@ describe('an endpoint that has never answered', () => {
     expect(tooShort.statuses()).not.toContain('failed');
   });
 
-  it('is found as it was at first by whoever asks after it was given up', async () => {
+  it('is found in its initial state by whoever asks after it was given up', async () => {
     const run = stage(({ now }) => ({ ms: 10, attempt: now < 120_000 ? unreachable : ok() }));
     await expect(run.ask(singles(4))).rejects.toMatchObject({ exitCode: EXIT.unavailable });
     expect(run.backend.status().outages).toEqual([]);

@@ -90,14 +90,14 @@ describe('tokens a minute', () => {
     expect(last).toBeLessThan(6 * MINUTE_MS);
   });
 
-  it('are learnt from what the server counts: prompts of two characters a token, and long replies', async () => {
+  it('are learned from what the server counts: prompts of two characters per token, and long replies', async () => {
     const run = stage(() => ({ ms: 500, attempt: counted(4_000, 3_000) }), { tpm: 70_000, concurrency: 8 });
     await run.ask(singles(80), ofSize(8_000));
     const learnt = run.started.slice(10);
     expect(mostInMinute(learnt, () => 7_000)).toBeLessThanOrEqual(70_000);
   });
 
-  it('let a call that is larger than they are start alone', async () => {
+  it('let a call that is larger than they are start on its own', async () => {
     const run = stage(() => ({ ms: 100, attempt: counted(50_000, 10) }), { tpm: 20_000, concurrency: 4 });
     await run.ask(singles(3), ofSize(200_000));
     expect(run.statuses()).toEqual(['ok', 'ok', 'ok']);
@@ -119,7 +119,7 @@ describe('a call that waits for its turn', () => {
     expect([...run.most.values()]).toEqual([1]);
   });
 
-  it('is not in flight, and is told apart', async () => {
+  it('is not in flight, and is counted separately', async () => {
     const run = stage(({ now }) => ({ ms: now === 0 ? 30_000 : 10, attempt: ok() }), { rpm: 1, concurrency: 4 });
     const seen: unknown[] = [];
     run.after(10_000).then(() => seen.push(run.backend.status()));

@@ -32,7 +32,7 @@ describe('serial groups', () => {
     expect(started.map(({ group }) => group.at(-1)).join('')).toBe('010101222');
   });
 
-  it('wait behind a call that waits for an outage to end, and none of them is lost', async () => {
+  it('wait after a call that waits for an outage to end, and none of them is lost', async () => {
     const run = stage(({ now }) => ({ ms: 100, attempt: now >= 200 && now < 60_000 ? unreachable : ok() }), {
       concurrency: 4,
     });
@@ -51,7 +51,7 @@ describe('serial groups', () => {
     expect(run.started.at(-1)?.host).toBe('b');
   });
 
-  it('are not asked any more behind a job that ends its group, and are not settled either', async () => {
+  it('are no longer asked after a job that ends its group, and are not settled either', async () => {
     const run = stage(steady, { concurrency: 2 });
     const seen: number[] = [];
     await run.ask(chains(3, 3), {

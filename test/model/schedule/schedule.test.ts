@@ -56,7 +56,7 @@ describe('slots', () => {
     expect(events).toEqual(['request 0', 'settled 0', 'request 1', 'settled 1']);
   });
 
-  it('a row that fails leaves its slot to the rows that have not begun, and is tried again behind them', async () => {
+  it('a row that fails leaves its slot to the rows that have not begun, and is retried after them', async () => {
     const { ask, started } = stage(
       ({ id, attempt }) => ({
         ms: 10,
@@ -77,7 +77,7 @@ describe('slots', () => {
     expect(started.map(({ id }) => id)).toEqual([0, 0, 1]);
   });
 
-  it('are shared by all that is asked at a time, and one of them that ends leaves the others alone', async () => {
+  it('are shared by everything asked at a time, and one that ends does not disturb the others', async () => {
     const run = stage(steady, { concurrency: 3 });
     const asked = (jobs: readonly TestJob[], stop: AbortSignal) => {
       const settle = async ({ id }: TestJob, outcome: ModelOutcome) => {

@@ -11,13 +11,13 @@ import { folderOf } from '../../support/folder.js';
 const FIXTURES = join(ROOT, 'fixtures/tokenizers');
 const fixture = (kind: string) => join(FIXTURES, `${kind}.json`);
 
-test('a folder stands for the tokenizer.json in it', async () => {
+test('a folder means the tokenizer.json in it', async () => {
   const folder = await folderOf({ 'tokenizer.json': readFileSync(fixture('qwen')) });
   const [a, b] = [await openTokenizer(folder), await openTokenizer(fixture('qwen'))];
   expect(a.count('Predict the observation.')).toBe(b.count('Predict the observation.'));
 });
 
-describe('a file that is no tokenizer is refused with what would do:', () => {
+describe('a file that is not a tokenizer is refused with what to use instead:', () => {
   const qwen = JSON.parse(readFileSync(fixture('qwen'), 'utf8'));
   const without = (key: string) => ({ ...qwen, model: { ...qwen.model, [key]: undefined } });
   test.each([
