@@ -44,7 +44,7 @@ describe('a name that cannot be', () => {
     [{ canaries: ['zzzzzzzz'] }, 'unknown name "zzzzzzzz"; known: closed-frame, '],
     [{ damages: ['flattery'] }, 'unknown name "flattery"; known: determined-1of8, '],
     [{ canaries: ['shuffled'] }, 'unknown name "shuffled"; known: closed-frame, '],
-    [{ damages: ['none', 'shuffled'] }, '--damages takes none alone'],
+    [{ damages: ['none', 'shuffled'] }, '--damages takes only none'],
     [{ damages: ['truth'] }, 'unknown name "truth"'],
   ])('%o is refused with what to write instead', (choice, message) => {
     expect(() => chosenVariants(choice)).toThrow(expect.objectContaining({ exitCode: EXIT.usage }));
