@@ -17,14 +17,6 @@ const OFFICIAL = 'official';
 
 const PACK_FILE = 'pack.json';
 
-/** How to find a pack that is not bundled. */
-interface PackPlaces {
-  /** The folder to which relative paths refer. */
-  readonly cwd?: string;
-  /** The folder of the official rubrics, downloaded if necessary. */
-  official?(): Promise<string>;
-}
-
 /**
  * Reads the rubric pack with that name or in that folder; by default, the bundled one. The names `awb-3` and `official` win over a
  * folder of the same name, which `./NAME` reaches. The folder is one of two kinds.
@@ -50,7 +42,7 @@ interface PackPlaces {
  */
 export async function loadRubricPack(
   given: string = BUNDLED_PACK,
-  { cwd = '', official }: PackPlaces = {},
+  { cwd = '', official }: { readonly cwd?: string; official?(): Promise<string> } = {},
 ): Promise<RubricPack> {
   if (given === BUNDLED_PACK) return loadPack(BUNDLED_FOLDER);
   const folder = given === OFFICIAL && official !== undefined ? await official() : resolve(cwd, given);

@@ -52,13 +52,6 @@ export interface SamplerConfig {
   readonly grammarEvaluationState?: object;
 }
 
-/** Private fields of `LlamaContextSequence` that record its tokens. */
-interface InnerSequence {
-  readonly _sequenceId: number;
-  _nextTokenIndex: number;
-  readonly _contextTokens: number[];
-}
-
 /** The token, or -1 if there is none; on request with the probabilities of the whole vocabulary, tokens and probabilities alternating. */
 export type Sampled = number | readonly [number, readonly number[] | undefined];
 
@@ -91,7 +84,7 @@ export function innerCalls(llama: LlamaCpp.Llama, model: LlamaCpp.LlamaModel, co
       how: Pick<Part, 'sampler' | 'probabilities'> = {},
     ) {
       // Likewise; they are private only to the compiler.
-      const inner = sequence as unknown as InnerSequence;
+      const inner = sequence as unknown as { _sequenceId: number; _nextTokenIndex: number; _contextTokens: number[] };
       const position = inner._nextTokenIndex;
       // The library's record is updated first, even if evaluating fails: the sequence may then contain some of the tokens, and is cleared.
       for (const token of tokens) inner._contextTokens.push(token);

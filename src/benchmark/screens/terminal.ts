@@ -3,16 +3,10 @@
 /** What a terminal shows. Trailing empty lines are left out. */
 export interface TerminalScreen {
   readonly kind: 'terminal';
-  readonly lines: readonly (readonly StyledRun[])[];
+  /** Pieces of text in one style: words separated by spaces, such as `bold red on-blue`, or none for plain text. */
+  readonly lines: readonly (readonly { readonly text: string; readonly style: string }[])[];
   /** Whether output beyond `MOST_LINES` or `MOST_COLUMNS` is missing. */
   readonly cut: boolean;
-}
-
-/** Text in one style. */
-interface StyledRun {
-  readonly text: string;
-  /** Words separated by spaces, such as `bold red on-blue`; empty for plain text. */
-  readonly style: string;
 }
 
 const MOST_LINES = 1000;

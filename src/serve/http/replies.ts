@@ -91,16 +91,13 @@ function scoredChatReply(promptFrom: number): ReplyFormat {
   };
 }
 
-/** What is known of a prompt before its reply. */
-interface Echo {
-  /** Absent if the prompt is not echoed. */
-  readonly text?: string;
-  /** Texts of its leading tokens, which are not scored; the scored ones follow. */
-  readonly unscored: readonly string[];
-}
-
-/** OpenAI's older format. `scored` says whether logprobs are reported. */
-function completionReply({ text: echo, unscored }: Echo, scored: boolean): ReplyFormat {
+/**
+ * OpenAI's older format.
+ * @param scored whether logprobs are reported
+ * @param unscored texts of the prompt's leading tokens, which are not scored; the scored ones follow
+ * @param echo the prompt, if it is echoed
+ */
+function completionReply(scored: boolean, unscored: readonly string[], echo?: string): ReplyFormat {
   return {
     idPrefix: 'cmpl-',
     object: 'text_completion',
@@ -210,23 +207,18 @@ export async function chatAsked(engine: Engine, body: unknown, defaults: ServerD
 /** Throws as `readCompletionRequest`. */
 export async function completionAsked(engine: Engine, body: unknown, defaults: ServerDefaults): Promise<Asked> {
   const asked = readCompletionRequest(body, defaults);
-  const { stream, includeUsage, prompt, options, n } = asked;
+  const { stream, includeUsage, prompt, options, n, echo } = asked;
   const { scores } = options;
-  const reply = { stream, includeUsage, tools: [] };
-  if (!asked.echo) {
-    const format = completionReply({ unscored: [] }, scores !== undefined);
-    return { ...reply, format, calls: choicesOf(prompt, options, n) };
-  }
-  const tokens = await engine.tokenize(prompt, { templateArguments: {}, addGenerationPrompt: true });
+  const tokens = echo ? await engine.tokenize(prompt, { templateArguments: {}, addGenerationPrompt: true }) : [];
   // Nothing precedes the first token.
   const promptFrom = scores === undefined ? 0 : 1;
-  const echo = {
-    text: 'text' in prompt ? prompt.text : engine.detokenize(tokens),
-    unscored: tokens.slice(0, promptFrom).map((token) => engine.detokenize([token])),
-  };
-  const scored = scores && { ...scores, promptFrom };
-  const calls = choicesOf({ tokens }, { ...options, scores: scored }, n);
-  return { ...reply, format: completionReply(echo, scores !== undefined), calls };
+  const text = 'text' in prompt ? prompt.text : engine.detokenize(tokens);
+  const unscored = tokens.slice(0, promptFrom).map((token) => engine.detokenize([token]));
+  const format = completionReply(scores !== undefined, unscored, echo ? text : undefined);
+  const calls = echo
+    ? choicesOf({ tokens }, { ...options, scores: scores && { ...scores, promptFrom } }, n)
+    : choicesOf(prompt, options, n);
+  return { stream, includeUsage, tools: [], format, calls };
 }
 
 const PING_MS = 15_000;

@@ -43,18 +43,12 @@ export interface Scenario {
   /** Where it applies: at rows that meet these conditions, or at its own start, without a row. */
   readonly at: { readonly applies: Conditions } | { readonly start: FreshStart };
   /** One to three steps, asked in order. */
-  readonly steps: readonly ScenarioStep[];
+  /** Each with its action, as in its fence (absent if it is the row's own, which only the first step can have), and a verifier or more. */
+  readonly steps: readonly { readonly action?: string | undefined; readonly verify: readonly Verifier[] }[];
   /** Whether the verifiers of every step must pass, or those of any one (a state to reach in time). */
   readonly holds: 'each' | 'any';
   /** What no step's prediction may contain. */
   readonly never: Never;
-}
-
-interface ScenarioStep {
-  /** The action, as in its fence; absent if it is the row's own, which only the first step can have. */
-  readonly action?: string | undefined;
-  /** At least one. */
-  readonly verify: readonly Verifier[];
 }
 
 /** Text that reveals an instruction. Text that also occurs in the row's own truth or turn reveals nothing. */
