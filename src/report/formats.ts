@@ -3,15 +3,17 @@
 import { z } from 'zod';
 import { documentOf, FIGURE, keyed, SPREAD, TEXT } from '../core/document.js';
 import { UserError } from '../core/errors.js';
+import { sum } from '../core/groups.js';
 import { asciiJson } from '../core/json.js';
-import { intervalText, shortenedByWords, twoDecimals } from '../core/printable.js';
-import { type CellTable, type OutputFormat, partsOf } from '../core/table.js';
+import { grouped, intervalText, shortenedByWords, twoDecimals } from '../core/printable.js';
+import type { CellTable, OutputFormat } from '../core/table.js';
 import { bold, type Look, legendOf, terminal, wrapped } from '../core/terminal.js';
 import { askedName, DOMAINS } from '../core/types.js';
+import { percent } from '../stats/coverage.js';
 import { COSTS, costsSource } from './costs.js';
 import { type Block, type BoardRow, figureIds, type Leaderboard } from './leaderboard/leaderboard.js';
 import { csvText, latexText, markdownTable, markdownText } from './markup.js';
-import { TRUST, trustDocument } from './trust.js';
+import { INTERVALS, TRUST, trustDocument } from './trust.js';
 
 /** A leaderboard in each format of text; a page is one more. Whatever its texts hold, they stay text. */
 export const TEXT_FORMATS = {
@@ -74,26 +76,45 @@ function markdownBlock(block: Block): string {
   ].join('\n');
 }
 
+/** Every figure has its interval below it, so there is no column of them. */
 function latexBlock(block: Block): string {
+  const shown = [...block.columns.entries()].filter(([, { id }]) => id !== 'interval');
   const line = (cells: readonly string[]) => `  ${cells.join(' & ')} \\\\`;
-  const { columns, groups } = tableOf(block, []);
-  const shown = ({ text, isStrong }: ReturnType<typeof partsOf>) =>
-    isStrong ? `\\textbf{${latexText(text)}}` : latexText(text);
+  const rows = block.rows.flatMap(({ texts, marked, figures }) => {
+    const strong = (id: string, text: string) => (marked.has(id) ? `\\textbf{${text}}` : text);
+    const cells = shown.map(([at, { id }]) => strong(id, latexText(texts[at] ?? '')));
+    const intervals = shown.map(([, { id }]) => intervalText(figures.get(id) ?? {}, (end) => end.toFixed(1)));
+    const below = intervals.map((text) => (text ? `{\\scriptsize ${text.replace(' to ', '--')}}` : ''));
+    return below.some(Boolean) ? [line(cells), line(below), '  \\addlinespace'] : [line(cells)];
+  });
+  const intervals = block.columns.find(({ id }) => id === 'interval')?.legend;
+  const notes = [...block.legend.slice(1), ...block.notes].filter((note) => note !== intervals);
   return [
     '\\begin{table}',
-    '  \\centering',
-    `  \\caption{${latexText(block.heading)}}`,
-    `  \\begin{tabular}{${columns.map(({ align }) => align.charAt(0)).join('')}}`,
+    '  \\centering\\setlength{\\tabcolsep}{3pt}',
+    `  \\caption{${latexText(captionOf(block))}}`,
+    `  \\begin{tabular}{${shown.map(([, { align }]) => align.charAt(0)).join('')}}`,
     '  \\toprule',
-    line(columns.map(({ short }) => latexText(short))),
+    line(shown.map(([, { short }]) => latexText(short))),
     '  \\midrule',
-    ...groups.flat().map((cells) => line(cells.map(partsOf).map(shown))),
+    ...rows,
     '  \\bottomrule',
     '  \\end{tabular}',
-    ...[...block.judge, ...block.legend, ...block.notes].map((note) => `  \\par{\\footnotesize ${latexText(note)}}`),
+    ...notes.map((note) => `  \\par{\\footnotesize ${latexText(note)}}`),
     '\\end{table}',
     '',
   ].join('\n');
+}
+
+/** What a table in a paper has to say of itself: what the figures are, of how many rows, and how far their judge can be trusted. */
+function captionOf({ heading, legend, columns, rows, judge, judgedWith }: Block): string {
+  const bootstrap = columns.some(({ id }) => id === 'decision-equivalence') ? '; Dec. eq.: bootstrap' : '';
+  const own = rows.filter(({ run }) => run !== undefined);
+  const each = (textOf: (row: BoardRow) => string) => [...new Set(own.map(textOf))].join(', ') || 'none';
+  const counts = each(({ rows: ofDomains }) => grouped(sum([...ofDomains.values()], Number)));
+  const coverage = each(({ run }) => percent(run?.card.coverage ?? 0));
+  const trust = judge.map((line) => `; judge that answered: ${judgedWith.snapshot ?? 'not recorded'}; ${line}`);
+  return `${heading}. ${legend[0]} Below each figure that has one: its 95 % interval (${INTERVALS}${bootstrap}). Rows a run: ${counts}; coverage: ${coverage}${trust}.`;
 }
 
 /** The benchmark's data set on the Hub. */

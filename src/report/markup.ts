@@ -60,7 +60,8 @@ const LATEX: Readonly<Record<string, string>> = {
   '<': '\\textless{}',
   '>': '\\textgreater{}',
   '|': '\\textbar{}',
-  '"': '\\textquotedbl{}',
+  // \textquotedbl is unknown in the default encoding, OT1.
+  '"': '{\\char34}',
   "'": "{'}",
   '`': '{`}',
   '–': '--',

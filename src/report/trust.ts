@@ -58,6 +58,9 @@ export function trustText(trust: Trust): string {
   return `judge: ${parts.join(', ')}`;
 }
 
+/** How intervals are made, in the words of a paper. */
+export const INTERVALS = 'Student t, CR2 standard errors clustered by trajectory, scores on the logit scale';
+
 /** Points as calibrations show them, with one decimal; what rounds to nothing has no sign. */
 export function pointsText(value: number): string {
   const text = value.toFixed(1);
