@@ -4,8 +4,7 @@ import { z } from 'zod';
 import { badData, closing, present, type UserError } from '../core/errors.js';
 import { recordOf } from '../core/groups.js';
 import type { JsonObject } from '../core/json.js';
-import { PERSON_RATING_SCHEMA } from '../core/person-rating.js';
-import { DIMENSIONS } from '../core/types.js';
+import { DIMENSIONS, PERSON_RATING_SCHEMA } from '../core/types.js';
 import { decoded, objectLines, openToRead, REMEDY, unreadable } from './line-file.js';
 
 const text = z.string().trim().min(1);

@@ -1,4 +1,4 @@
-// awb report: an HTML page about a run, with scores, charts and every sample; awb rate: one on which people rate samples.
+// awb report: an HTML page about a run, with scores, charts and every sample, or its methods; awb rate: one on which people rate samples.
 
 import { createHash } from 'node:crypto';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -6,10 +6,12 @@ import { badData, closing, EXIT, interruption, UserError } from '../core/errors.
 import { counted, shellLine, shownPath } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { replaceFile } from '../disk/files.js';
+import { latexText, markdownText } from '../report/markup.js';
+import { methodsDocument, methodsText } from '../report/methods.js';
 import { readSpent } from '../results/costs.js';
 import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
 import { readRun, readWithOther } from '../results/find.js';
-import { OPEN, pageLink, print, requirePageName } from '../results/output.js';
+import { deliver, OPEN, pageLink, print, requirePageName } from '../results/output.js';
 import type { ReadRun } from '../results/read-run.js';
 import { defineCommand, option, programName, toolVersion } from '../settings/command.js';
 import { compareDocument } from '../view/compare-document.js';
@@ -33,13 +35,22 @@ export const report = defineCommand({
     compare: option.text('RUN', 'another run, to show what changed against it'),
     db: RUN_OPTIONS.db,
     'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean rows'),
-    output: option.text('FILE', 'the page to write', { short: 'o', default: 'report.html' }),
+    methods: option.flag("write a paragraph for a paper's methods section instead; in LaTeX to a FILE.tex"),
+    output: option.text('FILE', 'the page to write (default: report.html; of --methods stdout)', { short: 'o' }),
     open: OPEN,
     'inline-limit': option.number('megabytes of texts above which histories are left out', { min: 0, default: 60 }),
   },
-  async run(settings, io) {
+  async run(given, io) {
+    const settings = { ...given, output: given.output ?? 'report.html' };
     requirePageName(settings.output, '--output', settings);
     const { run, other } = await readWithOther(settings, io);
+    if (settings.methods && other) throw new UserError('--methods tells of one run; leave --compare out');
+    if (settings.methods) {
+      const facts = methodsDocument(run, toolVersion());
+      const escaped = settings.output.endsWith('.tex') ? latexText : markdownText;
+      await deliver(`${settings.json ? JSON.stringify(facts) : escaped(methodsText(facts))}\n`, given, io);
+      return EXIT.done;
+    }
     if (other !== undefined && run.made.mode === 'scenarios') {
       throw new UserError('--compare is for judged runs; awb leaderboard holds runs on scenarios against each other');
     }

@@ -219,6 +219,26 @@ export interface JudgedRow {
   readonly rollout?: RolloutStep;
 }
 
+/** What a line of a ratings file calls itself, as the page of `awb rate` saves it. */
+export const PERSON_RATING_SCHEMA = 'awb.person-rating/1';
+
+/** A line of the file that the page saves; a CSV file has the same names in its header. */
+export type PersonRatingLine = {
+  readonly schema: typeof PERSON_RATING_SCHEMA;
+  readonly key: string;
+  readonly repeat: number;
+  readonly trajectory: string;
+  readonly domain: string;
+  /** The run's name; null where names were hidden. */
+  readonly run: string | null;
+  readonly rater: string;
+  readonly prediction_sha256: string;
+  readonly revised: boolean;
+  readonly comment?: string;
+  /** ISO 8601, in UTC. */
+  readonly rated_at: string;
+} & Readonly<Record<Dimension, number>>;
+
 /** The fewest clusters (trajectories) that allow a test: with four, flipping signs cannot give a two-sided p below 0.125. */
 export const LEAST_CLUSTERS = 5;
 

@@ -6,10 +6,12 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
+import { METHODS } from '../../src/report/methods.js';
 import { expectAccessible, noBrowser, textOf, useBrowser } from '../support/app.js';
 import { awb, RECORDED, ROOT, temporaryFolder } from '../support/cli.js';
 import { changeRows, inferred, jsonOf, type Row, rowsOf, verdict, writeRows } from '../support/judging.js';
 import { startLoopbackServer } from '../support/loopback-server.js';
+import { holdMessage } from '../support/messages.js';
 import { documentsIn } from '../support/static-pages.js';
 
 const OFFICIAL = join(ROOT, 'fixtures/judged/official.jsonl');
@@ -293,6 +295,39 @@ describe('texts beyond the limit', () => {
     expect(left.run.page.warnings.join()).toContain('Histories are left out: all texts are more than 0.01 MB');
     const [{ ref = '' } = {}] = left.index.runs;
     expect(left[`texts/${ref}/0`]?.missing).toBe('Histories are left out: this page has no room for them.');
+  });
+});
+
+describe('--methods', () => {
+  const OLD = 'fixtures/runs-awb-2/step-100';
+
+  it('prints the paragraph and writes no page', async () => {
+    const { code } = await holdMessage('report-methods', ['report', '--run', OLD, '--methods']);
+    expect(code).toBe(EXIT.done);
+    expect(await readdir(ROOT)).not.toContain('report.html');
+  });
+
+  it('writes it escaped for LaTeX where the file ends in .tex, and for Markdown elsewhere', async () => {
+    const [tex, md] = [join(root, 'methods.tex'), join(root, 'methods.md')];
+    for (const output of [tex, md]) await awb(['report', '--run', candidate, '--methods', '-o', output]);
+    expect(await readFile(tex, 'utf8')).toContain('coverage 100 \\%');
+    expect(await readFile(md, 'utf8')).toContain('coverage 100 %');
+  });
+
+  it('gives the facts as a document under --json', async () => {
+    const { stdout } = await awb(['report', '--run', candidate, '--methods', '--json']);
+    const document = JSON.parse(stdout);
+    expect(METHODS.safeParse(document).error?.issues).toBeUndefined();
+    expect(document).toMatchObject({
+      schema: 'awb.methods/1',
+      judging: { identity: { judge: 'j', snapshot: 'judge-2026-01' } },
+    });
+  });
+
+  it('is refused for two runs, and in place of a judged file', async () => {
+    const both = await awb(['report', '--db', db, '--run', 'step-200', '--compare', 'step-100', '--methods']);
+    expect(both).toMatchObject({ code: EXIT.usage, stderr: expect.stringContaining('leave --compare out') });
+    expect((await awb(['report', '--run', candidate, '--methods', '-o', candidate])).code).toBe(EXIT.usage);
   });
 });
 

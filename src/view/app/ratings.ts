@@ -1,7 +1,6 @@
 // People's ratings on the rating page: stored in the browser under the run's name, separately for each rater; and the file that they save.
 
-import { PERSON_RATING_SCHEMA, type PersonRatingLine } from '../../core/person-rating.js';
-import { DIMENSIONS } from '../../core/types.js';
+import { DIMENSIONS, PERSON_RATING_SCHEMA, type PersonRatingLine } from '../../core/types.js';
 import type { RatingDocument } from '../documents.js';
 
 export const data: RatingDocument = JSON.parse(document.getElementById('rating')?.textContent ?? '');
