@@ -219,7 +219,7 @@ export interface JudgedRow {
   readonly rollout?: RolloutStep;
 }
 
-/** What a line of a ratings file calls itself, as the page of `awb rate` saves it. */
+/** The schema name in each line of a ratings file, as the page of `awb rate` saves it. */
 export const PERSON_RATING_SCHEMA = 'awb.person-rating/1';
 
 /** A line of the file that the page saves; a CSV file has the same names in its header. */
@@ -229,7 +229,7 @@ export type PersonRatingLine = {
   readonly repeat: number;
   readonly trajectory: string;
   readonly domain: string;
-  /** The run's name; null where names were hidden. */
+  /** The run's name; null if names were hidden. */
   readonly run: string | null;
   readonly rater: string;
   readonly prediction_sha256: string;

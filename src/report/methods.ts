@@ -75,7 +75,7 @@ export function methodsText(facts: Methods): string {
     modeOf(mode ?? '')?.asksJudge === false ? 'No judge was asked.' : stepText(askedWord(mode ?? ''), judging),
     ...(trust === null ? [] : [`${capitalized(trustText(trust.calibrated ? trust : 'uncalibrated'))}.`]),
     ...(measure === null ? [rating] : []),
-    `The score (${figure}) is ${score ? `${twoDecimals(score.value)} over ${grouped(score.rows)} rows of ${grouped(score.clusters)} trajectories` : 'not known'}, with a 95 % interval of ${intervalText(score ?? {}) ?? 'unknown ends'} (${INTERVALS}).`,
+    `The score (${figure}) is ${score ? `${twoDecimals(score.value)} over ${grouped(score.rows)} rows of ${grouped(score.clusters)} trajectories` : 'not known'}; 95 % interval: ${intervalText(score ?? {}) ?? 'none'} (${INTERVALS}).`,
     `It was computed by agentworldbench ${facts.scored_with}.`,
   ];
   return printable(sentences.join(' '));

@@ -50,10 +50,7 @@ describe('the paragraph', () => {
     ['the pack', 'Rubric pack: name awb-3, fingerprint e03d. Other settings: mode rubric, verdicts strict.'],
     ['the calibration', 'Judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 damages, gullible +0.4.'],
     ['the score rule', 'counts at rating 1; the official figure, which leaves it out, is 55.00.'],
-    [
-      'score and interval',
-      'The score (Overall) is 50.00 over 9 rows of 3 trajectories, with a 95 % interval of 46.00 to 54.00',
-    ],
+    ['score and interval', 'The score (Overall) is 50.00 over 9 rows of 3 trajectories; 95 % interval: 46.00 to 54.00'],
     ['every version', /agentworldbench 1\.2\.3\..*agentworldbench 1\.2\.4\..*agentworldbench 1\.2\.5\.$/],
   ])('says %s', (_, text) => {
     expect(textOf(JUDGED)).toMatch(text);
