@@ -10,6 +10,7 @@ import { PRICE_FILE } from '../model/prices/prices.js';
 import { COMPARE } from '../report/comparison.js';
 import { LEADERBOARD } from '../report/formats.js';
 import { GATE } from '../report/gate.js';
+import { METHODS } from '../report/methods.js';
 import { ON_SCENARIOS, SCORE } from '../report/score.js';
 import { REMOVAL, RUN, RUNS } from '../results/stored-runs.js';
 import { RUN_COUNTS, STATE, USAGE } from '../run/manifest.js';
@@ -227,6 +228,7 @@ export const DOCUMENTS: Readonly<Record<string, z.ZodType>> = {
   'awb.compare/1': COMPARE,
   'awb.gate/1': GATE,
   'awb.leaderboard/2': LEADERBOARD,
+  'awb.methods/1': METHODS,
   'awb.panel/1': PANEL,
   'awb.run/1': RUN,
   'awb.runs/1': RUNS,
