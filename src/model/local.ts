@@ -31,19 +31,13 @@ type StartServer = (args: readonly string[], env: Readonly<Record<string, string
 
 /**
  * Starts the server on a free loopback port and waits until it accepts requests; its output goes to stderr. It ends by itself when this
- * process ends, since its standard input closes then.
+ * process ends, since its standard input closes then. `alias` is another name under which it accepts requests.
  * @throws UserError with the server's own message and exit code if it cannot serve, or if it falls silent while it loads (69).
  */
 export async function startLocal(
   model: string,
   io: Io,
-  settings: {
-    readonly quiet: boolean;
-    readonly config?: string | undefined;
-    readonly concurrency: number | 'adaptive';
-    /** Another name under which it accepts requests. */
-    readonly alias?: string;
-  },
+  settings: Readonly<{ quiet: boolean; config?: string | undefined; concurrency: number | 'adaptive'; alias?: string }>,
   start: StartServer = (args, env) =>
     // Ctrl-C reaches only the run, which lets the calls in flight end before it stops the server.
     spawn(process.execPath, [PROGRAM, ...args], { cwd: io.cwd, env, stdio: 'pipe', detached: true }),

@@ -299,25 +299,16 @@ function usageBody(usages: readonly Usage[]): unknown {
   };
 }
 
-/** Writes the reply as events, with the choices interleaved. A failure after the first event becomes an error event, worded by `errorOf`. */
+/**
+ * Writes the reply as events, with the choices interleaved. A failure after the first event becomes an error event, worded by `errorOf`.
+ * @param made its `head` has the keys that a reply and each of its chunks share
+ */
 export async function replyInEvents(
   response: ServerResponse,
-  {
-    format,
-    head,
-    choices,
-  }: {
-    readonly format: ReplyFormat;
-    /** Keys that a reply and each of its chunks share. */
-    readonly head: object;
-    readonly choices: readonly AsyncIterable<ReplyEvent>[];
-  },
-  settings: {
-    readonly includeUsage: boolean;
-    readonly pingIntervalMs: number;
-    readonly errorOf: (error: unknown) => { readonly body: unknown };
-  },
+  made: Readonly<{ format: ReplyFormat; head: object; choices: readonly AsyncIterable<ReplyEvent>[] }>,
+  settings: Readonly<{ includeUsage: boolean; pingIntervalMs: number; errorOf(error: unknown): { body: unknown } }>,
 ): Promise<Usage[]> {
+  const { format, head, choices } = made;
   const sendText = (data: string) => writeEvent(response, `data: ${data}\n\n`);
   // The common start of all chunks is serialised once.
   const opening = JSON.stringify({ ...head, object: format.chunkObject }).slice(0, -1);

@@ -100,6 +100,7 @@ type Fitting = ReturnType<typeof fittingIn>;
  * Takes rows in rounds, one per scenario and domain at a time, until each has its maximum or no calls are left. The suite's own starts come
  * after the first round. A row's twin is asked once, however many scenarios use the row.
  * @param fitting finds the scenarios that apply to a row of the data
+ * @param choice `rowsEach`: most rows of a domain per scenario; `maxCalls`: most calls, including those of twins
  * @throws UserError (2) if there are too few calls for a single scenario
  */
 export async function planOf(
@@ -107,13 +108,7 @@ export async function planOf(
   chosen: readonly RowRef[],
   scenarios: readonly Scenario[],
   fitting: Fitting,
-  choice: {
-    readonly seed: number;
-    /** Most rows of a domain per scenario. */
-    readonly rowsEach: number;
-    /** Most calls, including those of twins. */
-    readonly maxCalls: number;
-  },
+  choice: { readonly seed: number; readonly rowsEach: number; readonly maxCalls: number },
 ) {
   const twins = new Map<RowRef, Chain>();
   const taken: Chain[] = [];
