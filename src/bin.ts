@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The process: Node's version, argv, environment, signals and exit code; nothing else ends the process.
+// The process: Node's version, argv, environment, signals and exit code. Nothing else ends the process.
 
 import { writeSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
@@ -7,9 +7,9 @@ import { outlivesHangUp } from './cli/hang-up.js';
 import { EXIT, exitCodeOf } from './core/errors.js';
 import type { Io, TextSink } from './core/types.js';
 
-// Nothing is imported above but types and what an old Node can read: it gets as far as the message below.
+// The imports above are types and what an old Node can parse, so that it reaches the message below.
 const OLDEST = [20, 20];
-/** `npm` and `npx` pass on a Ctrl-C that the terminal has delivered already; two within this time are one. */
+/** `npm` and `npx` forward a Ctrl-C that the terminal has already delivered; two within this time count as one. */
 const SAME_SIGNAL_MS = 100;
 
 const version = process.versions.node.split('.').map(Number);
@@ -17,8 +17,8 @@ const isOld =
   version[0] === OLDEST[0] ? Number(version[1]) < Number(OLDEST[1]) : Number(version[0]) < Number(OLDEST[0]);
 if (isOld) {
   process.stderr.write(
-    `awb: needs Node.js ${OLDEST.join('.')} or later, and this is ${process.version}; ` +
-      'install a current one from https://nodejs.org and try again\n',
+    `awb: needs Node.js ${OLDEST.join('.')} or later, but this is ${process.version}; ` +
+      'install a current version from https://nodejs.org and try again\n',
   );
   process.exitCode = EXIT.unexpected;
 } else {
@@ -29,7 +29,7 @@ function run(): void {
   let lastWords = 'ended at once';
   const io: Io = {
     stdout: sink(process.stdout),
-    // What is redrawn in place would be garbled where the cursor cannot move.
+    // Output redrawn in place would be garbled on a terminal whose cursor cannot move.
     stderr: sink(process.stderr, process.env.TERM !== 'dumb'),
     env: process.env,
     cwd: process.cwd(),
@@ -39,7 +39,7 @@ function run(): void {
     },
     stdinClosed: () =>
       new Promise((done) => {
-        // Waiting for its end must not keep the process alive. The type leaves out that a file as standard input has no `unref`.
+        // Waiting for the end must not keep the process alive. Contrary to its type, stdin from a file has no `unref`.
         (process.stdin as { unref?: () => void }).unref?.();
         process.stdin
           .once('end', () => done(undefined))
@@ -48,7 +48,7 @@ function run(): void {
       }),
     input: () => process.stdin,
   };
-  // A reader that went away (awb score | head) does not stop the work. A full disk spoils the result.
+  // A reader that closed the pipe (awb score | head) does not matter. A full disk spoils the result.
   let outputFault: NodeJS.ErrnoException | undefined;
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE' && error.code !== 'ERR_STREAM_DESTROYED') outputFault = error;
@@ -59,8 +59,8 @@ function run(): void {
     process.stderr.write(`awb: cannot write the output: ${outputFault.message}\n`);
     if (!process.exitCode) process.exitCode = EXIT.cannotWrite;
   });
-  // Hundreds of megabytes of rows pass through and little of them stays, but V8 lets the heap grow as long as there is memory.
-  // This keeps the peak from following the amount of data, for about a fifth more CPU time (bench/README.md).
+  // Hundreds of megabytes of rows pass through and little stays, but V8 lets the heap grow while there is memory.
+  // This keeps peak memory independent of the amount of data, for about a fifth more CPU time (bench/README.md).
   setFlagsFromString('--heap-growing-percent=40');
   import('./cli.js')
     .then(({ main }) => main(process.argv.slice(2), io))
@@ -75,7 +75,7 @@ function sink(stream: NodeJS.WriteStream, isScreen = true): TextSink & { readonl
       stream.write(text);
     },
     isTTY: Boolean(stream.isTTY) && isScreen,
-    // Read anew each time, since a terminal may change its size. Some pseudo-terminals say that it is 0.
+    // Read each time, since a terminal may be resized. Some pseudo-terminals report 0.
     get columns() {
       return stream.columns || 80;
     },
@@ -87,7 +87,7 @@ function sink(stream: NodeJS.WriteStream, isScreen = true): TextSink & { readonl
 
 /**
  * Aborted by the first signal, with the signal's name as its reason. The second prints the last words and ends the process.
- * SIGHUP counts as SIGTERM, and under nohup for nothing.
+ * SIGHUP counts as SIGTERM, and is ignored under nohup.
  */
 function stopSignal(lastWords: () => string): AbortSignal {
   const controller = new AbortController();
@@ -108,11 +108,11 @@ function stopSignal(lastWords: () => string): AbortSignal {
   return controller.signal;
 }
 
-/** Writes past the stream's buffer, which would be lost with the process. Where a pipe is full or the terminal closed, nothing is said. */
+/** Bypasses the stream's buffer, which would be lost with the process. Writes nothing if the pipe is full or the terminal closed. */
 function sayAtOnce(text: string): void {
   try {
     writeSync(process.stderr.fd, text);
   } catch {
-    // The exit code says the same.
+    // The exit code still tells.
   }
 }

@@ -171,7 +171,7 @@ describe("every command's help", () => {
     await helpOf(name, 'all');
   });
 
-  test('awb --help shows the three steps and every command in 55 lines, and all of it is held in a file', async () => {
+  test('awb --help shows the three steps and every command in 55 lines, and every help is held in a file', async () => {
     const program = await helpOf('');
     expect(program.split('\n').length).toBeLessThanOrEqual(56);
     for (const word of new Set(COMMANDS.map(({ name }) => name.split(' ')[0]))) {
@@ -189,9 +189,7 @@ describe('a command with daily options', () => {
     const { stdout } = await runMain(['paint', '--help'], { command });
     const shown = [...stdout.matchAll(/^ {2}(?:-\w, )?--([a-z-]+)/gm)].map((match) => match[1]);
     expect(shown).toEqual(['row', 'order']);
-    expect(stdout).toContain(
-      'awb paint --help all explains all 15 flags, among them those of every\ncommand: --config, ',
-    );
+    expect(stdout).toContain('awb paint --help all explains all 15 flags, including the common ones:\n--config, ');
   });
 
   test.each([[['paint', '--help', 'all']], [['paint', '-h', 'all']], [['help', 'paint', 'all']]])(
@@ -225,23 +223,23 @@ describe('misuse', () => {
     [['paint', '--row', '1', '-5'], 'unknown flag -5; see awb paint --help'],
     [['paint', '--row', '1', '-abc'], 'unknown flag -a; see awb paint --help'],
     [['--one', '--two'], 'unknown flag --one; see awb --help'],
-    [['paint', '--row', '1', '3'], '"3" is one name too many; see awb paint --help'],
+    [['paint', '--row', '1', '3'], 'unexpected argument "3"; see awb paint --help'],
     [
       ['paint', '--row', '1', '--row-label', '--lean'],
       "Option '--row-label' argument is ambiguous; Did you forget to specify the option argument for '--row-label'?; To specify an option argument starting with a dash use '--row-label=-XYZ'.",
     ],
     [['paint', '--row', '0'], '--row "0": expected an integer of at least 1'],
-    [['paint', '--row', '1', '--', '-x'], '"-x" is one name too many; see awb paint --help'],
+    [['paint', '--row', '1', '--', '-x'], 'unexpected argument "-x"; see awb paint --help'],
     [['paint'], 'awb paint also needs\n  --row <N>: which row\nfor example\n  awb paint --row 3 \\\n    --api-key K'],
   ])('awb %j', async (argv, message) => {
     expect(await runMain(argv)).toEqual({ exitCode: EXIT.usage, stdout: '', stderr: `awb: ${message}\n` });
   });
 
-  test('all values that are wrong are named at once', async () => {
+  test('all wrong values are named at once', async () => {
     const argv = ['paint', '--temperature', 'hot', '--order', 'left'];
     const { exitCode, stderr } = await runMain(argv, { env: { AWB_TIMEOUT: 'soon' } });
     expect(exitCode).toBe(EXIT.usage);
-    expect(stderr).toBe(`awb: 3 things are wrong:
+    expect(stderr).toBe(`awb: 3 problems:
   --temperature "hot": expected a number or default
   --order "left": expected one of up, down
   AWB_TIMEOUT "soon": expected a duration (900, 900s, 15m, 2h)
@@ -253,7 +251,7 @@ for example
 `);
   });
 
-  test('what stands behind an equals sign is a value, even where it looks like a flag', async () => {
+  test('the text after an equals sign is a value, even if it looks like a flag', async () => {
     const { stdout } = await runMain(['paint', '--row', '1', '--row-label=--lean']);
     expect(JSON.parse(stdout).settings).toMatchObject({ rowLabel: '--lean', lean: false });
   });
@@ -270,7 +268,7 @@ for example
     await holdMessage(name, args, {}, { asTyped: true });
   });
 
-  test("somebody else's AWB_ variable is a warning with the nearest name, and none under --quiet", async () => {
+  test('an AWB_ variable that nothing reads is a warning with the nearest name, and none under --quiet', async () => {
     const env = { AWB_VERSION: '3', AWB_ODER: 'up' };
     const { exitCode, stderr } = await runMain(['paint', '--row', '1'], { env });
     expect(exitCode).toBe(EXIT.incomplete);
@@ -315,7 +313,7 @@ describe('a command', () => {
     expect(await runMain(['outer'], { commands })).toEqual({ exitCode: EXIT.incomplete, stdout: 'inner', stderr: '' });
   });
 
-  test('takes all words without flags from its last operand on, where that is a list', async () => {
+  test('takes all remaining arguments into its last operand if that is a list', async () => {
     const options = { ...paint.options, names: { kind: 'list', whole: true, help: 'x' } } as const;
     const command = { ...paint, options, operands: ['row-label', 'names'] } as CommandSpec;
     const settingsOf = async (...words: string[]) =>
@@ -331,12 +329,12 @@ describe('a command', () => {
     expect(help.stdout).toMatch(/^Usage: awb paint \[options\] \[row-label\] \[names\.\.\.\]/);
   });
 
-  test('takes negative numbers behind an equals sign', async () => {
+  test('takes negative numbers after an equals sign', async () => {
     const { stdout } = await runMain(['paint', '--row', '1', '--temperature=-0.5']);
     expect(JSON.parse(stdout).settings.temperature).toBe(-0.5);
   });
 
-  test('is not run by --print-config, which also shows what is still missing', async () => {
+  test('is not run by --print-config, which also shows missing settings', async () => {
     const { exitCode, stdout } = await runMain(['paint', '--print-config', '--json', '--no-stream'], {
       env: { AWB_ORDER: 'down' },
     });
@@ -376,7 +374,7 @@ describe('errors', () => {
     expect((await runMain(['paint'], command)).stderr).toBe('awb: ab c\nd\n');
   });
 
-  test('and output never show a secret, wherever it was set and whoever repeats it', async () => {
+  test('and output never show a secret, wherever it was set and whatever repeats it', async () => {
     const leaky = doing(async (settings, io) => {
       const { key } = settings as unknown as { key: string };
       io.stdout.write(`out ${key}\n`);
@@ -416,7 +414,7 @@ describe('in GitHub Actions', () => {
     },
   );
 
-  test('text is changed, and there alone commands are written', async () => {
+  test('text is changed, and only there are commands written', async () => {
     const { stdout } = await runMain(['paint'], { ...hostile, env: {} });
     expect(stdout).toBe('a row ##[error]x\n  ::error::x\n::stop-commands::y\n');
   });
@@ -513,7 +511,7 @@ describe('the process', () => {
     expect((await ended).exitCode).toBe(exitCode);
   });
 
-  test('a reader that went away neither stops the work nor says anything', async () => {
+  test('a reader that closed the pipe neither stops the work nor causes a message', async () => {
     const { child, ended } = start(`
       const chunk = 'x'.repeat(100000);
       for (let i = 0; i < 20; i++) { io.stdout.write(chunk); await new Promise((resolve) => setTimeout(resolve, 5)); }
@@ -522,7 +520,7 @@ describe('the process', () => {
     expect(await ended).toMatchObject({ exitCode: 4, stderr: '' });
   });
 
-  test('an old Node is told what is needed, and nothing of the program is loaded', async () => {
+  test('an old Node prints what is needed, and loads nothing of the program', async () => {
     const old = join(dir, 'old.cjs');
     writeFileSync(
       old,
@@ -530,7 +528,7 @@ describe('the process', () => {
     );
     const { ended } = start('io.stdout.write("loaded"); return 0;', ['--require', old]);
     const { exitCode, stdout, stderr } = await ended;
-    expect(stderr).toMatch(/^awb: needs Node\.js 20\.20 or later, and this is v/);
+    expect(stderr).toMatch(/^awb: needs Node\.js 20\.20 or later, but this is v/);
     expect([exitCode, stdout]).toEqual([1, '']);
   });
 });

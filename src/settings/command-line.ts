@@ -1,4 +1,4 @@
-// The words behind `awb` as a command and its flags, by Node's parser; help, by commander, and version are answered here.
+// Parses the arguments of `awb` into a command and its flags (with Node's parser), and answers --help (with commander) and --version.
 
 import { parseArgs } from 'node:util';
 import type { Command } from 'commander';
@@ -26,11 +26,11 @@ Three steps:
     --output-dir results/step-100
   awb judge results/step-100 --judge-base-url URL --judge-model JUDGE
   awb score results/step-100`;
-const FURTHER_HELP = "awb COMMAND --help shows a command's flags and examples, --help all every flag.";
+const FURTHER_HELP = "awb COMMAND --help shows a command's flags and examples; --help all, every flag.";
 
 /**
- * Reads a command line, or answers it where it asks for help or the version: then there is only an exit code.
- * @throws UserError (2) where it names no command or one that does not exist, or has flags that do not do
+ * Reads a command line. If it asks for help or the version, prints that and returns only an exit code.
+ * @throws UserError (2) for an unknown command or invalid flags
  */
 export async function readCommandLine(
   argv: readonly string[],
@@ -80,8 +80,8 @@ type Taking = Pick<CommandSpec, 'options' | 'operands'>;
 
 /**
  * Reads flags and operands.
- * @param owner whose flags they are, such as `awb infer`
- * @throws UserError (2) for the first that is wrong
+ * @param owner the command that the flags belong to, such as `awb infer`
+ * @throws UserError (2) for the first invalid one
  */
 function flagsIn(words: readonly string[], { options, operands = [] }: Taking, owner: string): FlagValues {
   const { values, positionals } = parsed(words, options, owner);
@@ -89,23 +89,23 @@ function flagsIn(words: readonly string[], { options, operands = [] }: Taking, o
   for (const [name, given = []] of Object.entries(values)) {
     const texts = given.filter((value) => typeof value === 'string');
     flags.set(name, texts.length > 0 ? texts : given.at(-1) === true);
-    // Which of the two was meant nobody can tell, and they may be secrets.
+    // Does not quote the values: they may be secrets.
     if (texts.length > 1 && !['list', 'map'].includes(options[name]?.kind ?? '')) {
-      throw new UserError(`--${name} takes one value, and is given another`);
+      throw new UserError(`--${name} takes one value but was given more than once`);
     }
   }
   if (flags.has('help') || flags.has('version')) return flags;
-  // Names fill, in their order, the operands that no flag gave.
+  // Positional arguments fill, in order, the operands that no flag has set.
   for (const operand of operands.filter((each) => !flags.has(each))) {
     const texts = positionals.splice(0, options[operand]?.kind === 'list' ? positionals.length : 1);
     if (texts.length > 0) flags.set(operand, texts);
   }
   const [left] = positionals;
   if (left === undefined) return flags;
-  throw new UserError(`"${oneLine(left, 60)}" is one name too many; see ${owner} --help`);
+  throw new UserError(`unexpected argument "${oneLine(left, 60)}"; see ${owner} --help`);
 }
 
-/** The words as Node's own parser takes them. */
+/** The arguments as Node's own parser reads them. */
 function parsed(words: readonly string[], table: OptionTable, owner: string) {
   const several = { multiple: true } as const;
   const options: Record<string, { type: 'string' | 'boolean'; short?: string } & typeof several> = {
@@ -119,7 +119,7 @@ function parsed(words: readonly string[], table: OptionTable, owner: string) {
     return parseArgs({ args: [...words], options, allowPositionals: true, allowNegative: true });
   } catch (error) {
     const message = messageOf(error);
-    // The text behind a mistyped flag may be a key, and the parser does not repeat it.
+    // The text after a mistyped flag may be a key; the parser's message does not repeat it.
     const unknown = /^Unknown option '(-+(.*?))'/.exec(message);
     if (unknown === null) throw new UserError(`${message.replace(/\.?\n/g, '; ')}`);
     const [, flag = '', name = ''] = unknown;
@@ -129,13 +129,13 @@ function parsed(words: readonly string[], table: OptionTable, owner: string) {
   }
 }
 
-/** The shortest flag that begins with three letters or more that were typed. */
+/** The shortest flag that begins with the typed name, if that has at least three letters. */
 function longer(name: string, flags: readonly string[]): string | undefined {
   const found = name.length < 3 ? [] : flags.filter((flag) => flag.startsWith(name));
   return found.sort((a, b) => a.length - b.length)[0];
 }
 
-/** The program with commands as commander shows them; commander is loaded only for help. */
+/** The program and its commands for commander's help. Commander is loaded only for this. */
 async function helpOf(group: readonly CommandEntry[], io: Io, owner: string): Promise<Command> {
   const { Command } = await import('commander');
   const width = () => Math.min(80, io.stdout.columns);
@@ -172,7 +172,7 @@ function addOptions(subcommand: Command, command: CommandSpec, all: boolean): vo
     const option = subcommand
       .createOption(short + flagOf(name, spec), sentenceOf(spec))
       .helpGroup(`${spec.group ?? 'Options'}:`);
-    // Groups stand in the order of all their options.
+    // Hidden options are added too, since they set the order of the groups.
     subcommand.addOption(option.hideHelp(isHidden));
   }
   subcommand.addHelpText('after', closingWords(subcommand.name(), command, all));
@@ -189,14 +189,14 @@ const VALUE_NAMES = {
   json: 'JSON',
 };
 
-/** A flag with the name of its value, as --help shows it; a boolean in the form that changes something. */
+/** A flag with its value's name, as --help shows it; a boolean in the form that changes its default. */
 export function flagOf(name: string, option: OptionSpec): string {
   if (option.kind === 'boolean') return option.default ? `--no-${name}` : `--${name}`;
   const words = 'words' in option ? (option.words ?? []) : [];
   return `--${name} <${[option.value ?? VALUE_NAMES[option.kind], ...words].join('|')}>`;
 }
 
-/** An option's sentence, with its choices and default. */
+/** An option's description, with its choices and default. */
 function sentenceOf(option: OptionSpec): string {
   const details: string[] = [];
   if (option.kind === 'choice') details.push(option.choices.join(', '));
@@ -213,16 +213,16 @@ function isDaily(name: string, option: OptionSpec, { daily }: CommandSpec): bool
   return option.required === true || (!(name in COMMON) && (daily === undefined || daily.split(' ').includes(name)));
 }
 
-/** Examples in the short --help. */
+/** The most examples in the short --help. */
 const SHORT_EXAMPLES = 4;
 
 function closingWords(name: string, { examples, options }: CommandSpec, all: boolean): string {
   const shown = Object.entries(examples).slice(0, all ? undefined : SHORT_EXAMPLES);
   const lines = shown.map(([line, does]) => `  ${does}:\n${indented(indented(line))}`);
-  const more = `awb ${name} --help all explains all ${Object.keys(options).length} flags, among them those of every
-command: ${Object.entries(COMMON)
-    .map(([name, option]) => flagOf(name, option).replace(/ .*/, ''))
-    .join(', ')}.`;
+  const more = `awb ${name} --help all explains all ${Object.keys(options).length} flags, including the common ones:
+${Object.entries(COMMON)
+  .map(([name, option]) => flagOf(name, option).replace(/ .*/, ''))
+  .join(', ')}.`;
   const sources = `Settings come from flags, then AWB_<FLAG> in the environment (--output-dir is
 AWB_OUTPUT_DIR), then --config FILE, then defaults.`;
   return ['', ...(lines.length > 0 ? ['Examples:', ...lines, ''] : []), ...(all ? [] : [more]), sources].join('\n');
@@ -233,9 +233,9 @@ export function indented(text: string): string {
   return text.replace(/^/gm, '  ');
 }
 
-// Settings as the words of a command line, so that a command can be given once more.
+// Settings as command-line arguments, so that a command can be repeated.
 
-/** The flags that say what these settings say, in the order of the names; what is as it would be without them is left out. */
+/** The flags that reproduce these settings, in the order of the names. Settings at their default are left out. */
 export function flagsFor(table: OptionTable, shown: ShownSettings, names = Object.keys(table)): string[] {
   return names.flatMap((name) => {
     const option = present(table[name]);

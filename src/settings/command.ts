@@ -1,4 +1,4 @@
-// A subcommand: its options, its words for --help, and what it does; and how the program can be called again.
+// A subcommand: its options, its help, and what it does; and how the program can be called again.
 
 import { readFileSync } from 'node:fs';
 import { basename, relative } from 'node:path';
@@ -6,11 +6,11 @@ import type { ExitCode } from '../core/errors.js';
 import { shellLine } from '../core/printable.js';
 import type { Io, TextSink } from '../core/types.js';
 
-/** Values by flag name as they may be stored and shown: only those that are set, without secrets, and without passwords in URLs. */
+/** Values by flag name, safe to store and show: only those that are set, without secrets or passwords in URLs. */
 export type ShownSettings = Readonly<Record<string, unknown>>;
 
 /**
- * A subcommand. Its module exports it as `command`; its name and summary stand in the table of cli.ts, so that
+ * A subcommand. Its module exports it as `command`. Its name and summary are in the table in cli.ts, so that
  * `awb --help` loads no command.
  *
  * ```ts
@@ -36,7 +36,7 @@ export type ShownSettings = Readonly<Record<string, unknown>>;
  *   async run(settings, io, shown) {
  *     // settings.maxTokens: number; settings.temperature: number | 'default'; settings.order: 'prefix' | 'file' | 'random'
  *     // settings.modelApiKey: string | undefined; settings.stream, .json, .quiet, .verbose, .color: boolean
- *     // shown: what the manifest may hold of the settings
+ *     // shown: the settings that may go into the manifest
  *     return EXIT.done;
  *   },
  * });
@@ -44,73 +44,73 @@ export type ShownSettings = Readonly<Record<string, unknown>>;
  */
 export interface CommandSpec<Table extends OptionTable = OptionTable> {
   readonly description: string;
-  /** What each command line does. The first one is shown where required options are missing. A line may be broken with `\` and newline. */
+  /** Command lines with what each does. The first is shown if required options are missing. A line may be broken with `\` and newline. */
   readonly examples: Readonly<Record<string, string>>;
   readonly options: Table;
-  /** Names, one space apart, of options that the short --help shows with the required and the common ones; all where this is absent. */
+  /** Names of options, separated by spaces, that the short --help shows in addition to the required ones. If absent, it shows all. */
   readonly daily?: string;
   /**
-   * Text options that may stand without their flags, in this order: `awb compare BASE CANDIDATE`. A flag takes precedence. The last
-   * one may be a list, which takes all further words: `awb runs remove RUN RUN`.
+   * Text options that can be given as positional arguments, in this order: `awb compare BASE CANDIDATE`. A flag takes precedence.
+   * The last may be a list, which takes all remaining arguments: `awb runs remove RUN RUN`.
    */
   readonly operands?: readonly string[];
-  /** Options that the others make necessary, by name. They are reported with the required ones, which may not be set yet here. */
+  /** Names of options that the other settings make necessary. They are reported with the required ones, which may be unset here. */
   alsoNeeds?(settings: Settings<Table>): readonly (keyof Table & string)[];
-  /** Resolves to the exit code; an error the user can act on is thrown as UserError. */
+  /** Resolves to the exit code. Throws UserError for an error that the user can act on. */
   run(settings: Settings<Table>, io: Io, shown: ShownSettings, awb: RunAwb): Promise<ExitCode>;
 }
 
-/** Runs another command line of the program, `['score', '--json']`, for a command that is made of commands. */
+/** Runs another command line of this program, such as `['score', '--json']`, for a command built from other commands. */
 export type RunAwb = (argv: readonly string[], io: Io) => Promise<ExitCode>;
 
-/** Takes what such a command line prints, and keeps it. */
+/** A sink that collects what such a command line prints. */
 export function keptText(columns = 80): TextSink & { text(): string } {
   const pieces: string[] = [];
   return { isTTY: false, columns, write: (piece) => void pieces.push(piece), text: () => pieces.join('') };
 }
 
-/** The command with the options that every command has. It gives the settings of `run` the types of the option table. */
+/** Adds the common options to a command, and types the settings of `run` by the option table. */
 export function defineCommand<const Table extends OptionTable>(command: CommandSpec<Table>): CommandSpec<Table> {
   return { ...command, options: { ...command.options, ...COMMON } };
 }
 
-/** What the flags of a command line were given, by option name: values in order, or which form of a boolean. */
+/** The flags of a command line by option name: their values in order, or the form of a boolean. */
 export type FlagValues = ReadonlyMap<string, readonly string[] | boolean>;
 
-/** A command line: the command that it names and what its flags were given. */
+/** A parsed command line: its command and flags. */
 export interface CommandLine {
   readonly name: string;
   readonly command: CommandSpec;
   readonly flags: FlagValues;
 }
 
-/** A subcommand as `awb --help` shows it; what it does is loaded when it is called. */
+/** A subcommand as `awb --help` shows it. Its module is loaded when it is called. */
 export interface CommandEntry {
-  /** One word, or two of which several commands share the first: `data fetch`. */
+  /** One word, or two if several commands share the first: `data fetch`. */
   readonly name: string;
   readonly summary: string;
-  /** The heading of `awb --help` under which it stands. */
+  /** Its heading in `awb --help`. */
   readonly group?: string;
-  /** What all commands of the same first word are about; the first of them says it. */
+  /** What all commands with the same first word are about; given on the first of them. */
   readonly of?: string;
   load(): Promise<{ readonly command: CommandSpec }>;
 }
 
-// Options: what the flags, the environment and the configuration file of a command may hold, as one table by flag name.
+// Options: one table by flag name describes what flags, environment and configuration file may set.
 
 interface AnyOption {
-  /** One sentence for --help, without full stop; the default is added to it. */
+  /** A short phrase for --help, without full stop; the default is appended. */
   readonly help: string;
-  /** Heading under which --help shows the option, without colon; `Options` when absent. */
+  /** Heading in --help, without colon; `Options` if absent. */
   readonly group?: string;
   /** What --help calls the value: `DIR`, `URL`. */
   readonly value?: string;
-  /** One letter that stands for the flag: `o` for `-o`. */
+  /** One-letter form of the flag: `o` for `-o`. */
   readonly short?: string;
   readonly required?: true;
-  /** The option without which it says nothing: its flag alone is refused, as the command would do something else than is meant. */
+  /** The option without which this one has no effect. Its flag is then refused, since the command would not do what was meant. */
   readonly belongsTo?: string;
-  /** The value is not shown anywhere: not in errors, by --print-config or in the manifest. */
+  /** The value is never shown: not in errors, --print-config or the manifest. */
   readonly secret?: true;
 }
 
@@ -123,16 +123,16 @@ export interface NumericOption extends AnyOption {
   readonly default?: number | string;
 }
 
-/** Says what was expected instead of a text that will not do; undefined for one that will. */
+/** Returns what was expected instead of an invalid text; undefined for a valid one. */
 export type Check = (text: string) => string | undefined;
 
 /**
- * One option. The value that the command sees depends on the kind:
+ * One option. The type of its value depends on the kind:
  * `text` string; `integer`, `number` number (or one of `words`); `duration` **seconds** (written 900, 900s, 15m, 2h);
  * `boolean` boolean (`--x` and `--no-x`; false unless `default` says true); `choice` one of `choices`;
  * `list` strings (comma-separated and repeatable; `[]` when not given);
  * `map` strings by key (`--meta step=100`, repeatable; `{}` when not given); `json` an object.
- * An option without `required` and `default` (and not boolean, list or map) is undefined when not given.
+ * Any other option without `required` and `default` is undefined when not given.
  */
 export type OptionSpec =
   | (AnyOption & { readonly kind: 'text'; readonly default?: string; readonly check?: Check })
@@ -143,24 +143,24 @@ export type OptionSpec =
       readonly kind: 'list';
       readonly default?: readonly string[];
       readonly check?: Check;
-      /** Items may hold commas: each stands in a word of its own. */
+      /** Items may contain commas: each is an argument of its own. */
       readonly whole?: true;
     })
   | (AnyOption & { readonly kind: 'map' })
   | (AnyOption & { readonly kind: 'json' });
 
-/** Options by flag name, without the dashes in front: `'max-tokens'`. */
+/** Options by flag name, without leading dashes: `'max-tokens'`. */
 export type OptionTable = Readonly<Record<string, OptionSpec>>;
 
-/** The options, each under this heading of --help. */
+/** The options, all under this heading of --help. */
 export function under<const Table extends OptionTable>(group: string, options: Table): Table {
   const grouped = Object.entries(options).map(([name, option]) => [name, { ...option, group }]);
-  // A heading changes no option's kind.
+  // A heading does not change an option's kind.
   return Object.fromEntries(grouped) as Table;
 }
 
 type OptionOf<Kind, O = OptionSpec> = O extends { readonly kind: infer K } ? (Kind extends K ? O : never) : never;
-/** What an option says beside its kind, its sentence for --help and what stands in front of that. */
+/** The fields of an option other than kind, help text and choices. */
 type More<Kind extends OptionSpec['kind']> = Omit<OptionOf<Kind>, 'kind' | 'help' | 'choices'>;
 
 const plain =
@@ -172,7 +172,7 @@ const valued =
   <const M extends More<K> = More<K>>(value: string, help: string, more?: M) =>
     made({ kind, value, help }, more);
 
-/** An option of each kind: of a text or a list what --help calls the value, of a choice its choices; then the sentence for --help, and all else. */
+/** Makes an option of each kind, from the value's name (text, list) or the choices, then the help text, then all other fields. */
 export const option = {
   text: valued('text'),
   integer: plain('integer'),
@@ -190,7 +190,7 @@ export const option = {
 };
 
 function made<const Base extends object, M>(base: Base, more: M | undefined): Base & M {
-  // What is absent has no members.
+  // Spreading undefined adds no members.
   return { ...base, ...more } as Base & M;
 }
 
@@ -224,29 +224,29 @@ type Camel<Name extends string> = Name extends `${infer Head}-${infer Tail}`
   ? `${Head}${Capitalize<Camel<Tail>>}`
   : Name;
 
-/** What a command's `run` is given: the options' values under their names in camelCase, the common ones included. */
+/** The argument of a command's `run`: the values of its options, including the common ones, by camelCase name. */
 export type Settings<Table extends OptionTable> = {
   readonly [Name in keyof Table & string as Camel<Name>]: Setting<Table[Name]>;
 } & { readonly [Name in keyof typeof COMMON & string as Camel<Name>]: Setting<(typeof COMMON)[Name]> };
 
 /** For commands whose tables need a legend. */
 export const EXPLAIN = {
-  explain: option.flag('tell below the tables what their columns and marks mean', { group: 'Output' }),
+  explain: option.flag('explain columns and marks below the tables', { group: 'Output' }),
 } as const satisfies OptionTable;
 
-/** Options that every command has. */
+/** Options of every command. */
 export const COMMON = {
   ...under('Common', {
     config: option.text('FILE', 'YAML file of settings, keyed by flag name'),
     'print-config': option.flag('show every setting and where it came from, then exit'),
     json: option.flag('one JSON document on stdout instead of text'),
-    quiet: option.flag('nothing on stderr but errors'),
-    verbose: option.flag('a line for each failed row; stacks of unexpected errors'),
+    quiet: option.flag('only errors on stderr'),
+    verbose: option.flag('a line per failed row; stack traces of unexpected errors'),
     color: option.flag('no colours (NO_COLOR does the same)', { default: true }),
   }),
 } as const satisfies OptionTable;
 
-/** Options that have no place in the configuration file: the file itself, and what is asked of a single call. */
+/** Options that the configuration file cannot set: its own path, and what applies to a single call. */
 export const FLAGS_ONLY: readonly string[] = ['config', 'print-config'];
 
 /** The name of an option in code: `max-tokens` is `maxTokens`. */
@@ -259,11 +259,11 @@ export function variableOf(name: string): string {
   return `AWB_${name.replaceAll('-', '_').toUpperCase()}`;
 }
 
-// How this program can be called again by whoever called it now.
+// How the user can call this program again.
 
-/** What stands before the arguments in a command line that is shown: `awb` where the program was called by its name. */
+/** The program's name in command lines that are shown: `awb`, or how it was called if not by that name. */
 export function programName({ env, cwd }: Pick<Io, 'env' | 'cwd'>): string {
-  // npx puts the program on the path of this process alone.
+  // npx puts the program only on this process's path.
   if (env.npm_command === 'exec') return 'npx agentworldbench';
   const [, script = ''] = process.argv;
   if (basename(script) !== 'bin.js') return 'awb';
@@ -280,7 +280,7 @@ export function toolVersion(): string {
   return VERSION;
 }
 
-/** The address of a file of schemas/ in this release. */
+/** The address of a file in schemas/ of this release. */
 export function schemaUrl(name: string): string {
   return `https://raw.githubusercontent.com/agentworldbench/agentworldbench/v${VERSION}/schemas/${name}.json`;
 }

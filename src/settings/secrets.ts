@@ -1,4 +1,4 @@
-// Which of the values given are secrets: noted before anything can fail, so that they are taken out of what is written; and settings as they may be shown.
+// Notes which values are secrets before anything can fail, so that output can be cleaned of them; and makes settings safe to show.
 
 import { printable } from '../core/printable.js';
 import { hideKeys } from '../core/redaction.js';
@@ -13,12 +13,12 @@ import {
 } from './command.js';
 import type { Found, Sources } from './sources.js';
 
-/** Placeholders such as `EMPTY` or `dummy` are no secrets, and taking them out would garble the output. */
+/** Placeholders such as `EMPTY` or `dummy` are not secrets, and removing them would garble the output. */
 const SHORTEST_SECRET = 8;
-/** What MLflow's own clients read, too. */
+/** MLflow's own clients read these variables as well. */
 const MLFLOW_SECRETS = ['MLFLOW_TRACKING_TOKEN', 'MLFLOW_TRACKING_PASSWORD'];
 
-/** Adds what the sources hold of secrets: values of secret options, keys for other programs, passwords of proxies. */
+/** Adds the secrets in the sources: values of secret options, keys for other programs, passwords of proxies. */
 export function noteSecrets(table: OptionTable, { flags, env, config }: Sources, secrets: Set<string>): void {
   for (const [variable, value] of Object.entries(env)) {
     if (variable.endsWith('_API_KEY') || MLFLOW_SECRETS.includes(variable)) note(value, secrets);
@@ -32,14 +32,14 @@ export function noteSecrets(table: OptionTable, { flags, env, config }: Sources,
   }
 }
 
-/** Adds the passwords of a setting's value, where it is an address or a list of them. */
+/** Adds the passwords in a setting's value if it is an address or a list of addresses. */
 export function notePasswords(value: unknown, secrets: Set<string>): void {
   for (const text of [value].flat()) {
     if (typeof text === 'string') for (const password of passwordsIn(text)) note(password, secrets);
   }
 }
 
-/** Adds the keys in an option's JSON object. @returns a sentence that names them, where there are any */
+/** Adds the keys in an option's JSON object. @returns a sentence that names them, if there are any */
 export function noteKeys(name: string, value: unknown, secrets: Set<string>): string[] {
   const places = new Set<string>();
   hideKeys(value, (key, place) => {
@@ -49,14 +49,14 @@ export function noteKeys(name: string, value: unknown, secrets: Set<string>): st
   });
   if (places.size === 0) return [];
   const named = [...places].join(', ');
-  return [`--${name}: what is named like a key is sent, and left out of every file, batch files too: ${named}`];
+  return [`--${name}: members named like keys are sent but not written to any file, batch files included: ${named}`];
 }
 
 function note(value: unknown, secrets: Set<string>): void {
   if (typeof value === 'string' && value.length >= SHORTEST_SECRET) secrets.add(value);
 }
 
-/** The settings that the manifest may hold. */
+/** The settings that may go into the manifest. */
 export function shownSettings(table: OptionTable, found: ReadonlyMap<string, Found>): ShownSettings {
   return Object.fromEntries(
     [...found]
@@ -65,7 +65,7 @@ export function shownSettings(table: OptionTable, found: ReadonlyMap<string, Fou
   );
 }
 
-/** What --print-config prints: every setting with its source, as JSON or as columns. Of a secret it says only that it is set. */
+/** The output of --print-config: every setting with its source, as JSON or in columns. A secret is shown only as set. */
 export function describeSettings(
   { name, command }: CommandLine,
   found: ReadonlyMap<string, Found>,
@@ -89,7 +89,7 @@ export function describeSettings(
     .join('');
 }
 
-/** A value on one line, whatever it holds. */
+/** A value on one line. */
 function cellOf(value: unknown): string {
   if (value === null) return '-';
   const isPlain = typeof value === 'string' && printable(value) === value;

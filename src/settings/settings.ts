@@ -1,4 +1,4 @@
-// The settings of one call: brought together from all that gives them, and refused where something is wrong.
+// The settings of one call: gathered from all sources, and refused if any is wrong.
 
 import { nearest } from '../core/edits.js';
 import { present, UserError } from '../core/errors.js';
@@ -21,11 +21,11 @@ import { type ConfigFile, defaultValue, type Found, givenValue, readConfig } fro
 type Resolved = Awaited<ReturnType<typeof resolveSettings>>;
 
 /**
- * Settings from flags, then environment, then the configuration file (the command's section before the top level), then
- * defaults. Values of secret options are added to `secrets` before anything can fail. Relative paths stay as they are.
- * Wrong values and unknown names are gathered in `problems`, a sentence each, so that all of them can be said at once; the settings then
- * hold the defaults in their place. `warnings` are of names in the environment that nothing reads, of what was cut off an address, and of keys in values.
- * @throws UserError (2) for a configuration file that holds no settings, (66) for one that cannot be read
+ * Resolves settings from flags, then environment, then the configuration file (the command's section before the top level), then
+ * defaults. Values of secret options are added to `secrets` before anything can fail. Relative paths stay relative.
+ * `problems` collects invalid values and unknown names, one sentence each, so that all are reported at once; such settings get their
+ * defaults. `warnings` name unread environment variables, paths cut off addresses, and keys in values.
+ * @throws UserError (2) if the configuration file is not a map of settings, (66) if it cannot be read
  */
 export async function resolveSettings(
   { name, command, flags }: CommandLine,
@@ -56,7 +56,7 @@ export async function resolveSettings(
     notePasswords(value, secrets);
     if (table[key]?.kind === 'json') warnings.push(...noteKeys(key, value, secrets));
   }
-  // Every option has been looked for, and holds a value of its kind: where one was wrong, nothing will run.
+  // Every option now has a value of its kind. If any value was wrong, nothing will run.
   const settings = Object.fromEntries(
     [...found].map(([key, { value }]) => [camel(key), value]),
   ) as Settings<OptionTable>;
@@ -65,19 +65,19 @@ export async function resolveSettings(
   for (const flag of flags.keys()) {
     const whole = table[flag]?.belongsTo;
     const isWhole = whole === undefined || (found.get(whole)?.value ?? false) !== false;
-    // A variable and a configuration file stand for many commands, and may say what this one does not need.
-    if (!isWhole) problems.push(`--${flag} belongs to --${whole}; add it`);
+    // Only flags are checked: variables and configuration files serve many commands, and may set what this one does not need.
+    if (!isWhole) problems.push(`--${flag} needs --${whole}; add it`);
   }
   return { settings, shown: shownSettings(table, found), found, problems, warnings };
 }
 
-/** What a value that will not do is said to come from. */
+/** The source given for an invalid value. */
 const WRONG = 'wrong';
 
-/** What documentation often shows behind the address of an endpoint. */
+/** Documentation often shows an endpoint's address with this path. */
 const CALL_PATH = /\/(?:chat\/)?completions\/*(?=[?#]|$)/i;
 
-/** Cuts the path of a call off the addresses of endpoints. @returns a sentence for each option that had one */
+/** Removes the path of a call from the addresses of endpoints. @returns a sentence for each option that had one */
 function cutCallPaths(found: Map<string, Found>): string[] {
   return [...found].flatMap(([name, { value, from }]) => {
     const given = name.endsWith('base-url') ? [value ?? []].flat().map(String) : [];
@@ -85,14 +85,14 @@ function cutCallPaths(found: Map<string, Found>): string[] {
     const cut = urls.filter((url) => !given.includes(url));
     if (cut.length === 0) return [];
     found.set(name, { value: Array.isArray(value) ? urls : urls[0], from });
-    return [`--${name} gives the path of a call, which is cut off: ${cut.map(cutPasswords).join(', ')}`];
+    return [`--${name} includes the path of a call; using ${cut.map(cutPasswords).join(', ')}`];
   });
 }
 
-/** Sentences about variables that no option reads. Each may be another program's (a container's AWB_VERSION). */
+/** One sentence for each variable that no option reads. It may belong to another program (a container's AWB_VERSION). */
 async function unreadVariables(table: OptionTable, env: Io['env'], commands: readonly CommandEntry[]) {
   const unread = (names: readonly string[]) => {
-    // Beside settings those of what `awb watch` starts, and the one for finding faults.
+    // Three variables are not settings: two for what `awb watch` starts, one for debugging.
     const known = [...names.map(variableOf), 'AWB_GUARDED', 'AWB_WATCH_RESULT', 'AWB_DEBUG'];
     const others = Object.keys(env).filter((name) => name.startsWith('AWB_') && !known.includes(name));
     const near = (name: string) => nearest(name, known)?.replace(/.+/, '; did you mean "$&"?') ?? '';
@@ -104,7 +104,7 @@ async function unreadVariables(table: OptionTable, env: Io['env'], commands: rea
 }
 
 /**
- * Refuses settings of which something is wrong or missing, all of it in one message. For --print-config nothing is missing.
+ * Refuses settings that are invalid or missing, all in one message. With --print-config, missing settings are allowed.
  * @throws UserError (2)
  */
 export function requireSettings({ name, command }: CommandLine, resolved: Resolved): void {
@@ -113,16 +113,14 @@ export function requireSettings({ name, command }: CommandLine, resolved: Resolv
   const missing = settings.printConfig ? [] : missingIn(command, resolved);
   if (missing.length === 0 && problems.length === 0) return;
   const wrong =
-    problems.length > 1
-      ? [`${problems.length} things are wrong:`, ...problems.map((problem) => `  ${problem}`)]
-      : problems;
+    problems.length > 1 ? [`${problems.length} problems:`, ...problems.map((problem) => `  ${problem}`)] : problems;
   const flags = missing.map((key) => `  ${flagOf(key, present(table[key]))}: ${table[key]?.help}`);
   const [example] = Object.keys(command.examples);
   const needs = [`awb ${name} also needs`, ...flags, ...(example ? ['for example', indented(example)] : [])];
   throw new UserError([...wrong, ...(missing.length > 0 ? needs : [])].join('\n'));
 }
 
-/** The options that have to be set and are not, by name. */
+/** The names of options that must be set but are not. */
 function missingIn(command: CommandLine['command'], { settings, found }: Resolved): string[] {
   const table = command.options;
   const required = Object.keys(table).filter((key) => table[key]?.required);
@@ -133,7 +131,7 @@ function missingIn(command: CommandLine['command'], { settings, found }: Resolve
   });
 }
 
-/** Looks for names in the file that no option has: in its own section a command has to know them, at the top level any command. */
+/** Finds names in the file that match no option: of this command in its section, of any command at the top level. */
 async function unknownNames(table: OptionTable, config: ConfigFile | undefined, commands: readonly CommandEntry[]) {
   if (config === undefined) return [];
   const unknownIn = (values: ConfigFile['top'], known: readonly string[]) =>
@@ -153,7 +151,7 @@ async function unknownNames(table: OptionTable, config: ConfigFile | undefined, 
   return [...inSection, ...unknownIn(config.top, [...all])];
 }
 
-/** The options that a file may hold. */
+/** The options that a configuration file may set. */
 function namesIn(table: OptionTable): string[] {
   return Object.keys(table).filter((name) => !FLAGS_ONLY.includes(name));
 }

@@ -1,4 +1,4 @@
-// Values of settings: what a text means to an option, and which source gives it.
+// Values of settings: which source gives one, and how an option reads its text.
 
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -12,14 +12,14 @@ import { parseYaml } from '../disk/yaml-file.js';
 import { cutPasswords } from './address.js';
 import { type Check, type FlagValues, type NumericOption, type OptionSpec, variableOf } from './command.js';
 
-/** What a value is looked for in. */
+/** The sources of a value. */
 export interface Sources {
   readonly flags: FlagValues;
   readonly env: Io['env'];
   readonly config?: ConfigFile | undefined;
 }
 
-/** A setting's value (undefined when not set) and where it came from, as --print-config says it. */
+/** A setting's value (undefined if not set) and its source, as --print-config shows it. */
 export interface Found {
   readonly value: unknown;
   readonly from: string;
@@ -27,12 +27,12 @@ export interface Found {
 
 /**
  * An option's value from the first source that has one: flag, environment, configuration file.
- * @throws UserError (2) where that source has a value that the option does not take
+ * @throws UserError (2) if that source's value is invalid
  */
 export function givenValue(name: string, option: OptionSpec, { flags, env, config }: Sources): Found | undefined {
   const flag = flags.get(name);
   if (typeof flag === 'boolean') return { value: flag, from: flag ? `--${name}` : `--no-${name}` };
-  // An empty secret is what "$UNSET" leaves on a command line.
+  // An empty secret comes from "$UNSET" on a command line, and counts as not given.
   if (flag !== undefined && !(option.secret && flag.at(-1) === '')) {
     const from = `--${name}`;
     return { value: valueOrError(readTexts(option, flag), option, from, flag.join(' ')), from };
@@ -57,9 +57,9 @@ export function givenValue(name: string, option: OptionSpec, { flags, env, confi
   return undefined;
 }
 
-/** A value of the file as flags would have it; a text that no option takes for what it cannot hold. */
+/** A value in the file as the texts of flags; an empty text, which every option refuses, if the option cannot have it. */
 function textsIn({ kind }: OptionSpec, value: unknown): readonly string[] {
-  // What YAML has for nothing.
+  // YAML's words for null.
   if (isText(value)) return [/^(null|~)$/i.test(value) ? '' : value];
   if (kind === 'list' && Array.isArray(value) && value.every(isText)) return value;
   const pairs = kind === 'map' && isObject(value) ? Object.entries(value) : [];
@@ -68,17 +68,17 @@ function textsIn({ kind }: OptionSpec, value: unknown): readonly string[] {
     : [''];
 }
 
-/** What an option without a default holds when it is not given; the other kinds hold nothing. */
+/** The value of an option that is not given and has no default; undefined for other kinds. */
 const NOT_GIVEN: Partial<Record<OptionSpec['kind'], unknown>> = { boolean: false, list: [], map: {} };
 
-/** The variable of the environment that asks for no colours (see https://no-color.org), or has a terminal that shows none. */
+/** The environment variable that turns colours off (see https://no-color.org), or names a terminal without any. */
 export function againstColor({ NO_COLOR, FORCE_COLOR, TERM }: Io['env']): string | undefined {
   if (NO_COLOR) return 'NO_COLOR';
   if (FORCE_COLOR === '0') return 'FORCE_COLOR';
   return TERM === 'dumb' ? 'TERM' : undefined;
 }
 
-/** The value of an option that no source has. */
+/** The value of an option that no source sets. */
 export function defaultValue(name: string, option: OptionSpec, env: Io['env']): Found {
   const against = name === 'color' ? againstColor(env) : undefined;
   if (against !== undefined) return { value: false, from: against };
@@ -93,17 +93,17 @@ function valueOrError(read: Read, option: OptionSpec, where: string, given: stri
   throw new UserError(`${where}${shown}: expected ${read.expected}`);
 }
 
-// Reading one value from text: what an option of each kind takes, and what was expected of a text that will not do.
+// Reading one value from text: what an option of each kind accepts, and what was expected if a text is invalid.
 
-/** What came of reading a value: the value, or what was expected instead. */
+/** The value read, or what was expected instead. */
 type Read = { readonly value: unknown } | { readonly expected: string };
 
-/** Reads an option's value from text, as flags and the environment have it. Items of a list are split on commas, unless they are whole words; those of a map are not. */
+/** Reads an option's value from the texts of flags or environment. Lists are split on commas unless `whole`; maps are not. */
 function readTexts(option: OptionSpec, texts: readonly string[]): Read {
   const text = texts.at(-1) ?? '';
   switch (option.kind) {
     case 'text': {
-      const expected = text.trim() === '' ? 'a text that is not empty' : option.check?.(text);
+      const expected = text.trim() === '' ? 'non-empty text' : option.check?.(text);
       return expected === undefined ? { value: text } : { expected };
     }
     case 'integer':
@@ -135,7 +135,7 @@ function readTexts(option: OptionSpec, texts: readonly string[]): Read {
   }
 }
 
-/** Characters that a label may have: it is part of file names, and stands in tables. */
+/** Characters that a label may have: it is part of file names, and shown in tables. */
 const LONGEST_LABEL = 200;
 
 /** The check of a label. */
@@ -161,7 +161,7 @@ function readNumber(option: NumericOption, text: string): Read {
   return good ? { value } : { expected: numberExpected(option) };
 }
 
-/** What a numeric option takes, as an error says it. */
+/** What a numeric option accepts, as an error says it. */
 function numberExpected(option: NumericOption): string {
   const { min, max } = option;
   const kind = { integer: 'an integer', number: 'a number', duration: 'a duration (900, 900s, 15m, 2h)' }[option.kind];
@@ -172,7 +172,7 @@ function numberExpected(option: NumericOption): string {
   return [`${kind}${range}`, ...(option.words ?? [])].join(' or ');
 }
 
-/** Reads a list from its items. Empty items are left out. */
+/** Reads a list from its items, ignoring empty ones. */
 function readList(check: Check | undefined, parts: readonly string[]): Read {
   const items = parts.map((part) => part.trim()).filter((part) => part !== '');
   if (items.length === 0) return { expected: 'a list separated by commas' };
@@ -180,23 +180,23 @@ function readList(check: Check | undefined, parts: readonly string[]): Read {
   return expected === undefined ? { value: items } : { expected };
 }
 
-// The configuration file: settings by flag name in YAML, at the top level or in a section that has a command's name.
+// The configuration file: settings by flag name in YAML, at the top level or in a section named after a command.
 
-/** A configuration file as a command reads it. Scalars are texts as they are written, and no typed values. */
+/** A configuration file as a command reads it. Scalars are texts as written, not typed values. */
 export interface ConfigFile {
-  /** The command's own section, empty where the file has none. It takes precedence over the top level. */
+  /** The command's own section, empty if the file has none. It takes precedence over the top level. */
   readonly section: JsonObject;
   readonly top: JsonObject;
-  /** The file, as the user named it, with the line of a setting in one of both. */
+  /** The file, as the user named it, and the line of a setting in `section` or `top`. */
   placeOf(values: JsonObject, name: string): string;
-  /** The setting with numbers and booleans as YAML has them. */
+  /** The setting with YAML's numbers and booleans. */
   typed(values: JsonObject, name: string): unknown;
 }
 
 /**
  * Reads the file for a command.
- * @param from where the path was given
- * @throws UserError (2) where it holds no settings, (66) where it cannot be read
+ * @param from the source of the path, for error messages
+ * @throws UserError (2) if it is not a map of settings, (66) if it cannot be read
  */
 export async function readConfig(path: string, from: string, cwd: string, command: string): Promise<ConfigFile> {
   const text = await readFile(resolve(cwd, path), 'utf8').catch((error: unknown) => {

@@ -153,8 +153,8 @@ describe('awb compare', () => {
       '"step-100" is not a judged file, and there',
     ],
     ['a missing run', ['base'], EXIT.usage, '--candidate <RUN>'],
-    ['a run too many', ['base', 'base', 'base'], EXIT.usage, 'one name too many'],
-    ['a run beside both flags', ['--base', 'a', '--candidate', 'b', 'c'], EXIT.usage, '"c" is one name too many'],
+    ['a run too many', ['base', 'base', 'base'], EXIT.usage, 'unexpected argument'],
+    ['a run next to both flags', ['--base', 'a', '--candidate', 'b', 'c'], EXIT.usage, 'unexpected argument "c"'],
     ['a wrong --allow-different', ['base', 'base', '--allow-different', 'juge'], EXIT.usage, 'any of judge, rubric'],
   ])('says what is wrong with %s', async (_, args, code, message) => {
     const result = await compare(...args);

@@ -306,7 +306,7 @@ describe('an option of the dry run without it', () => {
   ])('%s is refused before anything is asked', async (flag, value) => {
     const { server, infer } = await setUp();
     const { code, stderr } = await infer('one', flag, value);
-    expect([code, stderr]).toEqual([EXIT.usage, expect.stringContaining(`${flag} belongs to --dry-run; add it`)]);
+    expect([code, stderr]).toEqual([EXIT.usage, expect.stringContaining(`${flag} needs --dry-run; add it`)]);
     expect(server.requests).toEqual([]);
   });
 

@@ -816,7 +816,7 @@ describe('a key in the extra body', () => {
     const outputs = [];
     for (const more of [['--events', events, '--verbose'], ['--json'], ['--print-config'], ['--dry-run', '--json']]) {
       const { stdout, stderr } = await run.infer(...keyed, ...more);
-      expect(stderr.match(/--extra-body: what is named like a key .*: metadata\.X-API-Key$/gm)).toHaveLength(1);
+      expect(stderr.match(/--extra-body: members named like keys .*: metadata\.X-API-Key$/gm)).toHaveLength(1);
       outputs.push(stdout, stderr);
     }
     const batch = join(run.out, '../batch');

@@ -74,12 +74,9 @@ describe('what is refused before anything is asked', () => {
 
   it('is a bound on calls without scenarios', async () => {
     const { code, stderr } = await infer('--max-calls', '5', ...MODEL);
-    expect([code, stderr]).toEqual([2, expect.stringContaining('--max-calls belongs to --scenarios; add it')]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--max-calls needs --scenarios; add it')]);
     const rows = await infer('--scenario-rows', '5', ...MODEL);
-    expect([rows.code, rows.stderr]).toEqual([
-      2,
-      expect.stringContaining('--scenario-rows belongs to --scenarios; add it'),
-    ]);
+    expect([rows.code, rows.stderr]).toEqual([2, expect.stringContaining('--scenario-rows needs --scenarios; add it')]);
   });
 
   it('is going on with another suite, which would mix two', async () => {

@@ -77,7 +77,7 @@ describe('a label that was given', () => {
 
 describe('a name', () => {
   test.each([
-    ['', 'a text that is not empty'],
+    ['', 'non-empty text'],
     [' x', 'white space'],
     ['x\ny', 'control characters'],
     ['x.jsonl', 'of a file'],

@@ -307,7 +307,7 @@ describe('bad input', () => {
       const refused = await run('simulate', ...world, ...TERMINAL, ...flags);
       expect([refused.code, refused.stderr]).toEqual([
         2,
-        expect.stringContaining(`${flags[0]} belongs to --agent-model; add it`),
+        expect.stringContaining(`${flags[0]} needs --agent-model; add it`),
       ]);
     },
   );

@@ -152,7 +152,7 @@ describe.each(CASES)('%s, damaged', (name, commands, damage) => {
       await cp(whole, dir, { recursive: true });
       await writeFile(join(dir, name), damage(bytes, randomFrom(seed)));
       const { code, stderr } = await awb(command.replace('URL', server.url).split(' '), { cwd: dir });
-      expect(`${seed}: ${stderr}`).not.toMatch(/unexpected error|fault in awb/);
+      expect(`${seed}: ${stderr}`).not.toMatch(/unexpected error|bug in awb/);
       expect(code).not.toBe(1);
     }
   });

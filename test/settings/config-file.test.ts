@@ -1,10 +1,10 @@
-// What the configuration file may hold.
+// What the configuration file can set.
 
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import { KINDS, refusalOf, resolveWith, settingsWith } from '../support/settings.js';
 
-describe('what the configuration file may hold', () => {
+describe('what the configuration file can set', () => {
   test.each<[keyof typeof KINDS, string, unknown]>([
     ['text', 'x: 1.10', '1.10'],
     ['text', 'x: "quoted"', 'quoted'],
@@ -28,8 +28,8 @@ describe('what the configuration file may hold', () => {
   });
 
   test.each<[keyof typeof KINDS, string, string]>([
-    ['text', '\nx: [a]', 'awb.yaml:2: x "["a"]": expected a text that is not empty'],
-    ['text', 'x:', 'awb.yaml:1: x "": expected a text that is not empty'],
+    ['text', '\nx: [a]', 'awb.yaml:2: x "["a"]": expected non-empty text'],
+    ['text', 'x:', 'awb.yaml:1: x "": expected non-empty text'],
     ['integer', 'infer:\n  x: 70', 'awb.yaml:2: x "70": expected an integer from 1 to 10'],
     ['boolean', 'x: maybe', 'awb.yaml:1: x "maybe": expected true or false'],
     ['choice', 'x: prefx', 'awb.yaml:1: x "prefx": expected one of prefix, file, random (did you mean prefix?)'],

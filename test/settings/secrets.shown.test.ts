@@ -5,7 +5,7 @@ import { COMMON } from '../../src/settings/command.js';
 import { describeSettings } from '../../src/settings/secrets.js';
 import { commandWith, KINDS, lineOf, resolveWith } from '../support/settings.js';
 
-test('--print-config shows every setting, also those that are not set', async () => {
+test('--print-config shows every setting, including those that are not set', async () => {
   const resolved = await resolveWith(KINDS, { flags: { integer: ['3'], list: ['a,b'] } });
   const command = commandWith(KINDS);
   const { settings } = JSON.parse(describeSettings(lineOf(command), resolved.found, true));
@@ -19,7 +19,7 @@ test('--print-config shows every setting, also those that are not set', async ()
   expect(text.split('\n').map((line) => line.split(' ')[0])).toEqual([...names, '']);
 });
 
-test('--print-config shows a value on one line, whatever it holds', async () => {
+test('--print-config shows every value on one line', async () => {
   const label = 'a\n::error::b\x1b]0;x\x07\u202ec';
   const resolved = await resolveWith(KINDS, { flags: { text: [label], list: [label, 'b'] } });
   const text = describeSettings(lineOf(commandWith(KINDS)), resolved.found, false);

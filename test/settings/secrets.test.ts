@@ -1,4 +1,4 @@
-// Secrets among the settings: noted, and shown nowhere.
+// Secrets in settings: noted, and never shown.
 
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
@@ -40,25 +40,25 @@ describe('secrets', () => {
     expect(message).toBe('--api-key: expected another key');
   });
 
-  test('an empty key on the command line is none', async () => {
+  test('an empty key on the command line counts as not given', async () => {
     const { settings } = await resolveWith(options, { flags: { 'api-key': [''] }, env: { AWB_API_KEY: 'from-env' } });
     expect(settings.apiKey).toBe('from-env');
   });
 
-  test('keys of other programs in the environment are kept back too, EMPTY, which stands for none, is not', async () => {
+  test('keys of other programs in the environment are kept back too, but not EMPTY, which means none', async () => {
     const secrets = new Set<string>();
     await resolveWith(options, { env: { OPENAI_API_KEY: 'sk-abcdefgh', VLLM_API_KEY: 'EMPTY' }, secrets });
     expect([...secrets]).toEqual(['sk-abcdefgh']);
   });
 
-  test('passwords of proxies are kept back, as they are written and as they are meant', async () => {
+  test('passwords of proxies are kept back, as written and as decoded', async () => {
     const secrets = new Set<string>();
     const env = { HTTP_PROXY: 'http://me:pass%20word@proxy:1', https_proxy: 'me:no address@proxy', NO_PROXY: 'a,b' };
     await resolveWith(options, { env: { ...env, ALL_PROXY: 'socks4://me:100%zz-zz@h' }, secrets });
     expect([...secrets].sort()).toEqual(['100%zz-zz', 'pass word', 'pass%20word']);
   });
 
-  test('a password that is no percent-encoded text is refused with its flag', async () => {
+  test('a password that is not valid percent-encoding is refused with its flag', async () => {
     const table: OptionTable = { 'model-base-url': { kind: 'list', check: httpUrl, help: 'x' } };
     const given = { flags: { 'model-base-url': ['http://u:100%zz@h/v1'] } };
     const { message, exitCode } = await refusalOf(settingsWith(table, given));
@@ -66,7 +66,7 @@ describe('secrets', () => {
     expect(exitCode).toBe(EXIT.usage);
   });
 
-  test('any other text may look like one', async () => {
+  test('any other text may look like such a password', async () => {
     const { settings } = await resolveWith(options, { flags: { url: ['http://u:100%zz@h/v1'] } });
     expect(settings.url).toBe('http://u:100%zz@h/v1');
   });
@@ -78,7 +78,7 @@ describe('secrets', () => {
     expect([...secrets]).toContain('pass word');
   });
 
-  test('a password in a URL that will not do is not repeated', async () => {
+  test('a password in an invalid URL is not repeated', async () => {
     const refused = settingsWith({ x: KINDS.integer }, { flags: { x: ['https://me:password@host/v1'] } });
     expect((await refusalOf(refused)).message).toBe('--x "https://host/v1": expected an integer from 1 to 10');
   });

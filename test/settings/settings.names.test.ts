@@ -1,4 +1,4 @@
-// What is said of names that no option has.
+// Messages about names that no option has.
 
 import { describe, expect, test } from 'vitest';
 import type { OptionTable } from '../../src/settings/command.js';
@@ -39,7 +39,7 @@ describe('unknown names', () => {
     expect((await refusalOf(settingsWith(options, given))).message).toBe(expected);
   });
 
-  test("a variable is warned of, since it may be somebody else's", async () => {
+  test('an unknown variable is only a warning, since another program may read it', async () => {
     const { warnings, problems } = await resolveWith(options, { env: { AWB_MAX_TOKEN: '1' } });
     expect(problems).toEqual([]);
     expect(warnings).toEqual([

@@ -21,7 +21,7 @@ describe('missing settings', () => {
     run: async () => EXIT.done,
   });
 
-  test('are named all at once, with an example', async () => {
+  test('are all named at once, with an example', async () => {
     const resolved = await resolveWith(command.options, {});
     const { message, exitCode } = await refusalOf((async () => requireSettings(lineOf(command), resolved))());
     expect(message).toBe(
@@ -71,14 +71,14 @@ describe('the address of an endpoint', () => {
       const asClean = { 'model-base-url': [`http://b/v1,${clean}`], 'base-url': [clean] };
       expect(shown).toEqual((await resolveWith(options, { flags: asClean })).shown);
       expect(warnings).toEqual([
-        expect.stringMatching(/^--model-base-url gives the path of a call, which is cut off: https?:\S+$/),
-        expect.stringMatching(/^--base-url gives /),
+        expect.stringMatching(/^--model-base-url includes the path of a call; using https?:\S+$/),
+        expect.stringMatching(/^--base-url includes /),
       ]);
       expect(warnings.join()).not.toContain('hidden');
     }
   });
 
-  test('stays as it is where it is a base URL, or that of something else', async () => {
+  test('is left alone if it is a base URL, or not an endpoint', async () => {
     const urls = ['http://a/completions-api/v1', 'http://a/chat', 'http://completions:1/v1'];
     const flags = { 'model-base-url': urls, 'tracking-uri': ['http://m/completions'] };
     const { settings, warnings } = await resolveWith(options, { flags });

@@ -1,4 +1,4 @@
-// Where the value of a setting comes from.
+// Which source gives the value of a setting.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { EXIT } from '../../src/core/errors.js';
 import type { OptionTable } from '../../src/settings/command.js';
 import { cwd, type Given, KINDS, refusalOf, resolveWith, settingsWith } from '../support/settings.js';
 
-describe('where a value comes from', () => {
+describe('the source of a value', () => {
   const options: OptionTable = {
     'max-tokens': { kind: 'integer', default: 1, help: 'x' },
   };
@@ -22,19 +22,19 @@ describe('where a value comes from', () => {
     ['the variable before the file', { ...everywhere, flags: {} }, 5, 'AWB_MAX_TOKENS'],
     ["the command's section before the top level", { yaml: everywhere.yaml }, 3, 'awb.yaml:3'],
     ['the top level before the default', { yaml: 'max-tokens: 2\n' }, 2, 'awb.yaml:1'],
-    ['an empty variable is none', { env: { AWB_MAX_TOKENS: '' } }, 1, 'default'],
+    ['an empty variable counts as not set', { env: { AWB_MAX_TOKENS: '' } }, 1, 'default'],
   ])('%s', async (_, given, value, from) => {
     const { settings, found } = await resolveWith(options, given);
     expect(settings.maxTokens).toBe(value);
     expect(found.get('max-tokens')).toEqual({ value, from });
   });
 
-  test('a file in the working directory that nobody named is not read', async () => {
+  test('a file in the working directory is not read unless it is named', async () => {
     writeFileSync(join(cwd, 'awb.yaml'), 'max-tokens: 2\n');
     expect((await resolveWith(options, {})).settings.maxTokens).toBe(1);
   });
 
-  test('a file that is not there is said to be missing, and by whom it was named', async () => {
+  test('a missing file is reported with the source that named it', async () => {
     const { message, exitCode } = await refusalOf(settingsWith(options, { flags: { config: ['no.yaml'] } }));
     expect(message).toBe('cannot read the configuration file no.yaml (--config): ENOENT');
     expect(exitCode).toBe(EXIT.inputMissing);
@@ -53,7 +53,7 @@ describe('where a value comes from', () => {
   });
 });
 
-describe('what a variable may hold', () => {
+describe('the values of variables', () => {
   test.each<[keyof typeof KINDS, string, string, unknown]>([
     ['boolean', 'AWB_X', 'yes', true],
     ['boolean', 'AWB_X', '0', false],

@@ -1,10 +1,10 @@
-// What an option of each kind takes, and what is said of a text that it does not take.
+// What an option of each kind accepts, and what is said of invalid text.
 
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import { KINDS, refusalOf, resolveWith, settingsWith } from '../support/settings.js';
 
-describe('what a flag may hold', () => {
+describe('the values of flags', () => {
   test.each<[keyof typeof KINDS, readonly string[] | boolean, unknown]>([
     ['text', ['first', 'last'], 'last'],
     ['url', ['http://127.0.0.1:8000/v1'], 'http://127.0.0.1:8000/v1'],
@@ -29,7 +29,7 @@ describe('what a flag may hold', () => {
   });
 
   test.each<[keyof typeof KINDS, string, string]>([
-    ['text', ' ', 'a text that is not empty'],
+    ['text', ' ', 'non-empty text'],
     ['url', 'localhost:8000', 'an http:// or https:// address'],
     ['url', 'ftp://host', 'an http:// or https:// address'],
     ['integer', '0', 'an integer from 1 to 10'],

@@ -20,7 +20,7 @@ test('settings as words are read as the same settings', async () => {
   ];
   const words = flagsFor(INFER_OPTIONS, await shownOf(given));
   expect(await shownOf(words)).toEqual(await shownOf(given));
-  // What is said anyway needs no word.
+  // Defaults need no flag.
   expect(words).not.toContain('--max-tokens');
   expect(flagsFor(INFER_OPTIONS, await shownOf([]))).toEqual([]);
 });
