@@ -1,4 +1,4 @@
-// awb agree: people's ratings against a judge's, with their agreement among themselves as the ceiling.
+// awb agree: compares a judge's ratings with people's, whose agreement with each other is the ceiling.
 
 import { resolve } from 'node:path';
 import { judgedFilesOf } from '../benchmark/judged-path.js';
@@ -17,17 +17,17 @@ import { resultPage, shownAgreement } from '../view/result-documents.js';
 
 export const command = defineCommand({
   description:
-    "Holds a judge against people who rated the same predictions: weighted kappa and bias by dimension, interval alpha of the totals, and the people's agreement among themselves, which is the ceiling.",
+    "Compares a judge with people who rated the same predictions: weighted kappa and bias by dimension, interval alpha of the totals, and the people's agreement with each other, which is the ceiling.",
   examples: {
     'awb agree --ratings ratings.jsonl --predictions out/judged.jsonl': 'one rater against the judge',
     'awb agree --ratings ann.jsonl,bob.csv --predictions out --json | jq .total': 'two raters; unrounded figures',
   },
   options: {
-    ratings: option.list('F', 'files that the page of awb rate saved, or CSV of that form', { required: true }),
-    predictions: option.list('RUN', 'the judged.jsonl that was rated, or its folder; or several', { required: true }),
-    draws: option.integer('resamples behind each interval', { min: 100, max: 1_000_000, default: 10_000 }),
+    ratings: option.list('F', 'files saved by the page of awb rate, or CSV of that form', { required: true }),
+    predictions: option.list('RUN', 'the rated judged.jsonl or its folder; may be several', { required: true }),
+    draws: option.integer('resamples for each interval', { min: 100, max: 1_000_000, default: 10_000 }),
     seed: option.integer('seed of the resamples', { min: 0, default: 1 }),
-    html: option.text('FILE', 'write a page about it'),
+    html: option.text('FILE', 'write the result as a page'),
     open: OPEN,
   },
   async run(settings, io) {
@@ -43,7 +43,7 @@ export const command = defineCommand({
     const matched = matchRatings(ratings, predictions);
     for (const text of [...warnings, ...notesOn(matched)]) note(text);
     if (matched.predictions.length === 0) {
-      throw badData('no rating counts; name the judged file that they were made from with --predictions');
+      throw badData('no rating matches; name the judged file that was rated with --predictions');
     }
     const found = agreementWithPeople(matched.predictions, { draws: settings.draws, seed: settings.seed });
     await heedStop(io);
@@ -68,10 +68,10 @@ export const command = defineCommand({
   },
 });
 
-/** Named ratings of a kind, before the rest is counted. */
+/** How many ratings left out for one reason are named; the rest are only counted. */
 const MOST_NAMED = 10;
 
-/** Ratings that do not count, by the reason, each with file and line; of many of a kind the first. */
+/** Notes on ratings that do not count, by reason: the first ones with file and line. */
 function notesOn({ leftOut, unchecked }: Matched): string[] {
   const notes = [...groupBy(leftOut, ({ why }) => why)].flatMap(([why, own]) => {
     const named = own.slice(0, MOST_NAMED).map(({ place }) => `${place}: left out: ${REASONS[why]}`);
@@ -79,7 +79,7 @@ function notesOn({ leftOut, unchecked }: Matched): string[] {
     return left === 0 ? named : [...named, `and ${counted(left, 'further rating')} left out: ${REASONS[why]}`];
   });
   if (unchecked > 0) {
-    notes.push(`${counted(unchecked, 'rating')} without prediction_sha256: nobody can tell if the text is the same`);
+    notes.push(`${counted(unchecked, 'rating')} without prediction_sha256: the rated text may differ`);
   }
   return notes;
 }

@@ -1,4 +1,4 @@
-// `awb batch submit`, `status`, `fetch` and `cancel`: a batch folder and the server that works it off; how the folder stands, and what to do next.
+// `awb batch submit`, `status`, `fetch` and `cancel`: a batch folder and the server that answers it; the folder's state and the next step.
 
 import { randomBytes } from 'node:crypto';
 import { writeSync } from 'node:fs';
@@ -19,18 +19,18 @@ import { type BatchClient, openClient, readingCommand, SERVER_OPTIONS, type Serv
 
 const SUBMIT_OPTIONS = {
   ...SERVER_OPTIONS,
-  wait: option.flag('look again and again until every batch has ended'),
-  poll: option.duration('under --wait, time between two looks', { min: 0.01, default: 20 }),
-  again: option.flag('submit once more what has ended without a result'),
+  wait: option.flag('poll until every batch has ended'),
+  poll: option.duration('time between polls of --wait', { min: 0.01, default: 20 }),
+  again: option.flag('resubmit requests that ended without a result'),
 } as const satisfies OptionTable;
 
 export const submit = defineCommand({
   description:
-    "Submits a batch folder's parts to a server with OpenAI's Files and Batches API. The same command goes on where it ended, and submits nothing twice. Exit code 0: all batches have ended; 75: they are awaited; 3: a part came to less than it should.",
+    "Submits a batch folder's parts to a server with OpenAI's Files and Batches API. The same command continues where it stopped, and submits nothing twice. Exit code 0: all batches have ended; 75: some have not; 3: requests have no result.",
   examples: {
     'awb batch submit B --base-url https://api.openai.com/v1': 'all parts; the key is OPENAI_API_KEY',
     'awb batch submit B --wait && awb batch fetch B': 'wait until all have ended, then fetch',
-    'awb batch submit B --again': 'once more what failed or expired',
+    'awb batch submit B --again': 'resubmit what failed or expired',
   },
   options: SUBMIT_OPTIONS,
   operands: ['batch-dir'],
@@ -42,9 +42,9 @@ export const submit = defineCommand({
 
 export const status = defineCommand({
   description:
-    'Shows how far the batches of a folder are: state, requests done and failed, age, and when they expire. It changes nothing. Exit code 0: all have ended; 75: some have not; 3: a part came to less than it should.',
+    'Shows the progress of the batches of a folder: state, requests done and failed, age, and time until they expire. It changes nothing. Exit code 0: all have ended; 75: some have not; 3: requests have no result.',
   examples: {
-    'awb batch status B': 'a line a part',
+    'awb batch status B': 'a line per part',
     "awb batch status B --json | jq '.parts[].state'": 'for a script',
   },
   options: SERVER_OPTIONS,
@@ -54,8 +54,8 @@ export const status = defineCommand({
 
 export const fetch = defineCommand({
   description:
-    'Fetches the results of batches that have ended, whole or in part, into outputs-0001.jsonl and errors-0001.jsonl of the folder. Nothing is fetched twice. Exit code 0: everything is here; 75: batches are awaited; 3: a part came to less than it should.',
-  examples: { 'awb batch fetch B': 'whatever has come; then the command that wrote B, once more' },
+    'Fetches the results of ended batches, complete or partial, into outputs-0001.jsonl, errors-0001.jsonl and so on in the folder. Nothing is fetched twice. Exit code 0: everything is fetched; 75: batches are still running; 3: requests have no result.',
+  examples: { 'awb batch fetch B': 'fetch what is ready; then repeat the command that wrote B' },
   options: SERVER_OPTIONS,
   operands: ['batch-dir'],
   async run(settings, io) {
@@ -69,8 +69,8 @@ export const fetch = defineCommand({
 
 export const cancel = defineCommand({
   description:
-    'Cancels every batch of a folder that has not ended. What was answered by then is charged, and awb batch fetch gets it.',
-  examples: { 'awb batch cancel B': 'then awb batch fetch B, for what was done' },
+    'Cancels the batches of a folder that have not ended. Requests answered by then are charged; awb batch fetch gets their results.',
+  examples: { 'awb batch cancel B': 'cancel; then awb batch fetch B gets the finished results' },
   options: SERVER_OPTIONS,
   operands: ['batch-dir'],
   async run(settings, io) {
@@ -80,8 +80,8 @@ export const cancel = defineCommand({
 });
 
 /**
- * Opens the folder and its server, does the work, and prints how the folder stands then.
- * @throws UserError as opening and the work do; everything that was reached stands on the disk
+ * Opens the folder and its server, does the work, and prints the folder's state.
+ * @throws UserError as opening and the work do; all progress is already on disk
  */
 async function withClient(
   command: Parameters<typeof openClient>[0],
@@ -90,7 +90,7 @@ async function withClient(
   work: (client: BatchClient) => Promise<void>,
 ): Promise<Standing> {
   return closing(await openClient(command, settings, io), async (client) => {
-    io.setLastWords('ended at once: whatever was submitted is found again by the same command');
+    io.setLastWords('ended at once: the same command finds what was submitted');
     await work(client);
     client.loading.finish();
     const standing = await standingOf(client);
@@ -100,10 +100,10 @@ async function withClient(
   });
 }
 
-/** What a server answers for a batch that has ended meanwhile. */
+/** Answers of a server for a batch that has already ended. */
 const TOO_LATE = [400, 404, 409];
 
-/** Tells every batch that has not ended to end; what it has done by then can be fetched. */
+/** Cancels every batch that has not ended. Results finished by then can be fetched. */
 async function cancelBatches(client: BatchClient): Promise<void> {
   await client.refresh();
   let cancelled = 0;
@@ -114,14 +114,12 @@ async function cancelBatches(client: BatchClient): Promise<void> {
     await client.noteServed(sent, served);
     cancelled++;
   }
-  // What ended in between is told as it is now.
+  // Batches may have ended in between.
   await client.refresh();
-  client.loading.say(
-    cancelled === 0 ? 'nothing was left to cancel' : `${counted(cancelled, 'batch', 'batches')} cancelled`,
-  );
+  client.loading.say(cancelled === 0 ? 'nothing to cancel' : `${counted(cancelled, 'batch', 'batches')} cancelled`);
 }
 
-/** How a folder stands, as `--json` prints it. */
+/** The state of a folder, as `--json` prints it. */
 type Standing = Awaited<ReturnType<typeof standingOf>>;
 type PartStanding = Standing['parts'][number];
 
@@ -135,14 +133,14 @@ async function standingOf(client: BatchClient) {
     folder: dir,
     base_url: api.baseUrl,
     run: { kind: batch.run.kind, dir: batch.run.dir },
-    /** Nothing is waited for. */
+    /** No batch is awaited. */
     ended: parts.every((part) => part.ended),
     fetched: parts.every((part) => part.fetched),
     parts,
   };
 }
 
-/** What a command ends with that shows how the folder stands. */
+/** The exit code for a folder's state. */
 function exitCodeOf({ ended, parts }: Standing): ExitCode {
   if (!ended) return EXIT.later;
   return parts.some(({ short }) => short) ? EXIT.incomplete : EXIT.done;
@@ -156,7 +154,7 @@ async function standingOfPart(client: BatchClient, part: BatchPart, answered: Re
   const without: string[] = [];
   if (isFetched || !isMade) for await (const { id } of client.disk.requestsIn(part, answered)) without.push(id);
   const isAnswered = !isMade && without.length === 0;
-  // Whatever the server says of the batch: it may have completed without a result for each request.
+  // Counted here, since a batch may be completed by the server's word and still lack results.
   const missing = isFetched ? without.length : 0;
   return {
     file: part.file,
@@ -164,9 +162,9 @@ async function standingOfPart(client: BatchClient, part: BatchPart, answered: Re
     bytes: part.bytes,
     state: isAnswered ? 'answered' : stateOf(sent),
     ended: isAnswered || sent?.isEnded === true,
-    /** What was sent of it has ended, and every result that the server has of it is here. */
+    /** Every batch sent for it has ended, and all results that the server has are here. */
     fetched: isAnswered || isFetched,
-    /** It has come to nothing, or to less than it should have. */
+    /** All or some of its requests ended without a result. */
     short: missing > 0,
     missing,
     first_missing: missing === 0 || missing === part.requests ? null : (without[0] ?? null),
@@ -183,7 +181,7 @@ async function standingOfPart(client: BatchClient, part: BatchPart, answered: Re
   };
 }
 
-/** As the server says it, or, where it has said nothing, as it is from here. */
+/** The server's status, or, if it has given none, the state as known here. */
 function stateOf(sent: Sent | undefined): string {
   if (sent?.status !== undefined && (isLive(sent) || sent.isEnded)) return sent.status;
   if (sent?.waitsBehind !== undefined) return 'waits for room';
@@ -192,10 +190,10 @@ function stateOf(sent: Sent | undefined): string {
 }
 
 const COLUMNS = columnsOf('<Part, Requests|Req., <State, Done, Failed|Fail., Age, Expires|Exp.');
-/** How many errors of a part are told. */
+/** How many errors of a part are shown. */
 const MOST_PROBLEMS = 3;
 
-/** The table, what went wrong, and what to do next. */
+/** The table, the errors and the next step. */
 function standingText(client: BatchClient, standing: Standing, look: Look): string {
   const { shown, batch, api } = client;
   const { parts } = standing;
@@ -229,32 +227,32 @@ function problemsOf({ file, problems }: PartStanding): string[] {
 }
 
 function missingNotes({ file, requests, missing, first_missing: first }: PartStanding): string[] {
-  const which = first === null ? '' : `, the first is ${oneLine(first, 80)}`;
+  const which = first === null ? '' : `, first ${oneLine(first, 80)}`;
   return missing === 0 ? [] : [`${file}: no result for ${grouped(missing)} of ${counted(requests, 'request')}${which}`];
 }
 
-/** What to type next, or what to wait for. */
+/** The next command, or what to wait for. */
 function nextStep({ shown, batch, access, io }: BatchClient, { ended, parts }: Standing): string {
   const command = (...words: string[]) => `${programName(io)} ${shellLine(['batch', ...words, ...access])}`;
   if (parts.some((part) => part.ended && !part.fetched)) return command('fetch', shown);
   if (parts.some((part) => !part.ended && part.batch_id === null)) return command('submit', shown);
-  if (!ended) return `${command('status', shown)}, until all have ended (or submit --wait)`;
+  if (!ended) return `${command('status', shown)}, until all have ended (or use submit --wait)`;
   if (!parts.some(({ short }) => short)) return readingCommand(batch, io);
   const again = `${command('submit', shown, '--again')}, since requests have no result`;
-  return parts.some(({ problems }) => problems.length > 0) ? `mend what is said above, then ${again}` : again;
+  return parts.some(({ problems }) => problems.length > 0) ? `fix the errors above, then ${again}` : again;
 }
 
-// What goes to a server of batches and comes back: parts are submitted once, whatever happens in between, and results fetched once.
+// Traffic with a batch server: parts are submitted once, whatever interrupts it, and results fetched once.
 
 /**
- * Submits what is not submitted. With `wait` it resolves when all batches have ended, and looks every `pollMs`; with `again` parts
- * whose batches have ended without results for all requests are sent once more, as far as these have none.
- * @throws UserError where the server refuses, or was not reached in time; the same call goes on
+ * Submits parts that are not yet submitted. With `wait` it polls every `pollMs` and resolves when all batches have ended. With `again`
+ * it resubmits the requests of ended batches that have no result.
+ * @throws UserError if the server refuses, or was not reached in time; the same call continues
  */
 async function submitParts(client: BatchClient, again: boolean, wait: boolean, pollMs: number): Promise<void> {
   const { api, io, loading } = client;
   const isEnded = (part: BatchPart) => client.latest(part)?.isEnded === true;
-  /** Parts of which every request has its result. */
+  /** Parts whose requests all have results. */
   const answered = new Set<string>();
   let isSaid = false;
   await client.refresh(again);
@@ -262,7 +260,7 @@ async function submitParts(client: BatchClient, again: boolean, wait: boolean, p
   for (;;) {
     const waiting = await sendAll();
     if (waiting !== undefined && !isSaid) {
-      loading.say(`${api.host} takes no more tokens for now: ${waiting} and those behind it wait for a batch to end`);
+      loading.say(`${api.host} takes no more tokens for now: ${waiting} and later parts wait for a batch to end`);
     }
     isSaid ||= waiting !== undefined;
     if (!wait || client.batch.parts.every((part) => answered.has(part.file) || isEnded(part))) return;
@@ -271,11 +269,11 @@ async function submitParts(client: BatchClient, again: boolean, wait: boolean, p
     await client.refresh();
   }
 
-  /** Sends one part after the other. @returns the part that waits until the server has room */
+  /** Sends one part after another. @returns the part that waits until the server has room */
   async function sendAll(): Promise<string | undefined> {
     const isToSend = (part: BatchPart) => !answered.has(part.file) && client.latest(part)?.batchId === undefined;
     for (;;) {
-      // The run may have written the parts anew meanwhile: it goes on next to a command that waits for hours.
+      // The run may have rewritten the parts meanwhile, since this command may wait for hours.
       client.batch = (await client.disk.batch.read()) ?? client.batch;
       const part = client.batch.parts.find(isToSend);
       if (part === undefined) return undefined;
@@ -288,39 +286,41 @@ async function submitParts(client: BatchClient, again: boolean, wait: boolean, p
   }
 }
 
-/** Notes what is to be sent once more, so that a command that is cut short leaves it to the next one. @throws UserError where results wait */
+/** Records what to resubmit, so that the next command continues an interrupted one. @throws UserError if results are waiting */
 async function noteAgain(client: BatchClient, ended: readonly BatchPart[]): Promise<void> {
   if (client.sent.some((sent) => resultsToFetch(sent).length > 0)) {
-    throw new UserError(`results wait, and would be paid for twice; fetch them first: awb batch fetch ${client.shown}`);
+    throw new UserError(
+      `results are ready and would be paid for twice; fetch them first: awb batch fetch ${client.shown}`,
+    );
   }
   for (const part of ended) {
     const { fresh } = (await leftOf(client, part)) ?? {};
     if (fresh === undefined) continue;
-    client.loading.say(`${part.file}: ${counted(fresh.requests, 'request')} without a result, submitted once more`);
+    client.loading.say(`${part.file}: ${counted(fresh.requests, 'request')} without a result, to be resubmitted`);
     await client.note(undefined, fresh);
   }
 }
 
 /**
- * Sends a part, or those of its requests that have no result, and has a batch made of it, going on where an earlier command ended.
- * @returns what is known of it now; undefined where every request has its result already
+ * Uploads the requests of a part that have no result, and creates a batch for them, continuing where an earlier command stopped.
+ * @returns the state of what was sent; undefined if every request already has its result
  */
 async function send(client: BatchClient, part: BatchPart): Promise<Sent | undefined> {
   const { api, loading } = client;
   const begun = client.latest(part);
   const left = await leftOf(client, part);
   if (left === undefined) {
-    // What waited for room needs none any more.
+    // A part that waited for room no longer needs it.
     if (begun !== undefined) await client.note(begun, { ...begun, waitsBehind: undefined });
     return undefined;
   }
   const { read, fresh } = left;
   const { bytes } = fresh;
-  // Results only ever get more, so that as many requests are the same ones.
+  // Results are only ever added, so an equal number of requests means the same requests.
   const isThat = begun !== undefined && begun.requests === fresh.requests && begun.bytes === bytes;
   const sent = isThat ? begun : await client.note(begun, fresh);
   if (sent.inputFileId !== undefined) return create(client, sent);
-  // A file whose upload was not heard of is sent once more, which costs nothing.
+  // A file whose upload was not confirmed is uploaded again, which costs nothing.
   const served = await api.upload({ name: sent.fileName, bytes, read }, (done) =>
     loading.step('batch', `${part.file}: uploading, ${Math.floor((100 * done) / Math.max(1, bytes))} %`),
   );
@@ -330,7 +330,7 @@ async function send(client: BatchClient, part: BatchPart): Promise<Sent | undefi
   return create(client, await client.note(sent, { ...sent, inputFileId: served.id }));
 }
 
-/** Makes a batch of what was uploaded; its mark is on the disk before the server hears of it. */
+/** Creates a batch from an upload. Its key is on disk before the request is sent. */
 async function create(client: BatchClient, uploaded: Sent): Promise<Sent> {
   const { run, url } = client.batch;
   const key = randomBytes(12).toString('hex');
@@ -355,8 +355,8 @@ async function create(client: BatchClient, uploaded: Sent): Promise<Sent> {
 }
 
 /**
- * A part, or those of its requests that have no result, as a file of a name that no other upload has; undefined where there are none.
- * @throws UserError (65) for a part that is not as it was written
+ * The requests of a part that have no result, as a file with a unique name; undefined if there are none.
+ * @throws UserError (65) for a part that has changed since it was written
  */
 async function leftOf(client: BatchClient, part: BatchPart) {
   const { disk, api } = client;
@@ -374,17 +374,17 @@ async function leftOf(client: BatchClient, part: BatchPart) {
   return requests === 0 ? undefined : { read, fresh: { part: part.file, host: api.host, requests, bytes, fileName } };
 }
 
-/** What the result of a request has at most, where a server does not say how large the file is. */
+/** Largest result of a request, assumed if a server does not state the file's size. */
 const MOST_REPLY_BYTES = 4_000_000;
-/** What the server says of a file that it has no more. */
+/** Answers of a server for a file that it no longer has. */
 const GONE = [404, 410];
 
-/** Fetches what has come. */
+/** Fetches the results that are ready. */
 async function fetchResults(client: BatchClient): Promise<void> {
   const { api, dir, loading } = client;
   for (const place of client.sent.keys()) {
     for (const { kind, id } of resultsToFetch(present(client.sent[place]))) {
-      // What is known of it is replaced with each file.
+      // Read each time: the record is replaced with each file.
       const sent = present(client.sent[place]);
       const told = (await unlessRefused(api.file(id), () => true))?.bytes;
       const file = await nameFor(client, sent.part, kind, told);
@@ -396,14 +396,14 @@ async function fetchResults(client: BatchClient): Promise<void> {
       else await client.note(sent, { ...sent, [kind]: { file, bytes } });
       loading.say(
         bytes === undefined
-          ? `${api.host} has the ${kind} of ${sent.part} no more (${id}): their requests have no result`
+          ? `${api.host} no longer has the ${kind} of ${sent.part} (${id}): their requests have no result`
           : `${file}: ${bytesText(bytes)}`,
       );
     }
   }
 }
 
-/** What was asked for; undefined where the server has refused it in such a way. */
+/** The result of a call; undefined if the server refused it and `isIt` accepts the refusal. */
 async function unlessRefused<T>(asked: Promise<T>, isIt: (refused: Refused) => boolean): Promise<T | undefined> {
   return asked.catch((error: unknown) => {
     if (!(error instanceof Refused) || !isIt(error)) throw error;
@@ -412,8 +412,8 @@ async function unlessRefused<T>(asked: Promise<T>, isIt: (refused: Refused) => b
 }
 
 /**
- * `outputs-0001.jsonl`, or `outputs-0001-2.jsonl` and so on where that is another one. A kill may have come right behind the renaming: a
- * file of just the size that the server tells, and that submission.json does not list yet, is the one.
+ * `outputs-0001.jsonl`, or `outputs-0001-2.jsonl` and so on if that name is taken. After a kill right after the renaming, a file may
+ * exist that submission.json does not list; if it has the size that the server states, it is this file.
  */
 async function nameFor({ dir, sent }: BatchClient, part: string, kind: string, told: number | undefined) {
   const listed = new Set(sent.flatMap(({ outputs, errors }) => [outputs?.file, errors?.file]));
@@ -426,13 +426,13 @@ async function nameFor({ dir, sent }: BatchClient, part: string, kind: string, t
 
 /**
  * Downloads a file of results.
- * @param told the bytes that it has, as the server says
- * @param most what is taken at most
+ * @param told its size in bytes by the server
+ * @param most the most bytes to accept
  * @returns its bytes
  */
 async function download(client: BatchClient, id: string, file: string, told: number | undefined, most: number) {
   const path = join(client.dir, file);
-  // No result is looked for under such a name.
+  // Nothing looks for results under this name.
   const temporary = `${path}.part`;
   let handle: FileHandle | undefined;
   try {
@@ -452,7 +452,7 @@ async function download(client: BatchClient, id: string, file: string, told: num
     });
     if (bytes > most || bytes !== (told ?? bytes)) {
       const due = told ?? `at most ${bytesText(MOST_REPLY_BYTES)} for each request`;
-      throw unavailable(`${file} came with more or fewer bytes than due (${due}); run the same command again`);
+      throw unavailable(`${file} arrived with the wrong number of bytes (expected ${due}); run the same command again`);
     }
     await handle?.sync();
     await putInPlace(temporary, path);

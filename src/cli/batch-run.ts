@@ -1,4 +1,4 @@
-// `awb batch run`: a batch folder answered here, where there is no batch engine: every request without a result by a live call.
+// `awb batch run`: answers a batch folder without a batch engine, by a live call for every request without a result.
 
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -22,16 +22,16 @@ import { httpUrl } from '../settings/address.js';
 import { defineCommand, type OptionTable, option, type Settings, under } from '../settings/command.js';
 import { FOLDER_OPTION, type Opened, openBatchFolder, readingCommand } from './batch/client.js';
 
-/** The file of the folder that answers go to. */
+/** The file in the folder that answers are written to. */
 const ANSWERS = 'answers.jsonl';
-/** Requests stand in the order of their prefixes: those that lie together go to one endpoint. */
+/** Requests are sorted by prefix, so this many neighbours go to one endpoint. */
 const GROUP = 32;
 
 const RUN_OPTIONS = {
   ...FOLDER_OPTION,
   local: {
     ...ASKING_OPTIONS.local,
-    help: 'serve this GGUF file or hub model here, under the name that the requests have; AWB_… variables of awb serve apply',
+    help: 'serve this GGUF file or hub model here, under the name in the requests; AWB_… variables of awb serve apply',
   },
   ...under('Model', {
     'model-base-url': option.list('URL', 'OpenAI-compatible endpoint; several share the requests', { check: httpUrl }),
@@ -51,7 +51,7 @@ type RunSettings = Settings<typeof RUN_OPTIONS>;
 
 export const command = defineCommand({
   description:
-    'Answers a batch folder by live calls to a model here or to any endpoint: every request without a result, its body sent as it is. Results go to answers.jsonl of the folder; the same command goes on where it ended.',
+    'Answers a batch folder by live calls to a local model or any endpoint: sends the body of every request without a result unchanged. Results go to answers.jsonl in the folder. The same command continues where it stopped.',
   examples: {
     'awb batch run B --local my-judge-Q8_0.gguf': 'serve, answer and stop in one',
     'awb batch run B --model-base-url http://node1:8000/v1,http://node2:8000/v1': 'two endpoints of a cluster',
@@ -68,7 +68,7 @@ async function answerFolder(settings: RunSettings, io: Io): Promise<ExitCode> {
   }
   const opened = await openBatchFolder(settings.batchDir, io);
   const { dir, shown } = opened;
-  const busy = `another awb batch run works on ${shown}; wait for it to end, or interrupt it: nothing is lost`;
+  const busy = `another awb batch run is working on ${shown}; wait for it to end, or interrupt it: nothing is lost`;
   const release = await lockFile(join(dir, '.answers.lock'), busy);
   try {
     await requireNotAwaited(opened);
@@ -83,22 +83,24 @@ async function answerFolder(settings: RunSettings, io: Io): Promise<ExitCode> {
   }
 }
 
-/** Whoever answers here what a server works on pays for it twice. @throws UserError (2) where batches are awaited */
+/** Answering what a server is working on would be paid twice. @throws UserError (2) if batches are awaited */
 async function requireNotAwaited({ disk, shown }: Opened): Promise<void> {
   const submission = await disk.submission.read();
   const isAwaited = submission?.sent.some(
     (sent) => isLive(sent) || sent.isOpen === true || resultsToFetch(sent).length > 0,
   );
   if (!isAwaited) return;
-  throw new UserError(`a server works on ${shown}; first awb batch fetch ${shown}, or awb batch cancel ${shown}`);
+  throw new UserError(
+    `a server is working on ${shown}; first run awb batch fetch ${shown} or awb batch cancel ${shown}`,
+  );
 }
 
-/** A request to be asked, and where its line lies. */
+/** A request to send, and the place of its line. */
 type RequestJob = Job & Place & Readonly<{ id: string }>;
 
 /**
  * The requests that have no result yet.
- * @throws UserError: 65 for a part that is not as it was written, 66 where a file cannot be read
+ * @throws UserError: 65 for a part that has changed since it was written, 66 if a file cannot be read
  */
 async function requestsLeft({ disk, batch }: Opened): Promise<RequestJob[]> {
   const { ids: answered } = await disk.results();
@@ -112,10 +114,10 @@ async function requestsLeft({ disk, batch }: Opened): Promise<RequestJob[]> {
   return jobs;
 }
 
-/** Opens answers.jsonl, or makes it. A torn last line, as a kill leaves it, is cut off: its request is asked again. */
+/** Opens or creates answers.jsonl. A torn last line, left by a kill, is cut off: its request is sent again. */
 async function openAnswers(dir: string) {
   const path = join(dir, ANSWERS);
-  // Like 'r+', but makes the file, and follows no link: a folder of somebody else's must not name a file of ours.
+  // Like 'r+', but creates the file, and follows no link: someone else's folder must not point to a file of ours.
   const flags = constants.O_RDWR | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0);
   let opened: FileHandle | undefined;
   try {
@@ -127,7 +129,7 @@ async function openAnswers(dir: string) {
     await syncFolder(dir);
     const appender = new Appender(handle, path, (await handle.stat()).size);
     return {
-      /** Resolves when the line is on the disk. */
+      /** Resolves when the line is on disk. */
       append: (line: Buffer) => appender.append(line),
       async close() {
         await appender.idle();
@@ -141,9 +143,9 @@ async function openAnswers(dir: string) {
 }
 
 /**
- * Asks all that is left; each answer is on the disk before its slot is used again.
- * @returns how many requests there are, how many were answered now, how many of them otherwise than by a reply, and how many are left
- * @throws UserError where no request would fare better (auth, an unknown model), and 69 where nobody answers any more
+ * Sends the remaining requests. Each answer is on disk before its slot is reused.
+ * @returns the number of requests in total, answered now, of these answered with an error, and left
+ * @throws UserError if every request would fail alike (auth, an unknown model), and 69 if no endpoint answers any more
  */
 async function answerAll(
   { batch: { parts, url, model } }: Opened,
@@ -173,7 +175,7 @@ async function answerAll(
     already: new Map([['requests', total - jobs.length]]),
     status: () => pool?.status(),
   });
-  io.setLastWords('ended at once: every answer that was written is kept; the same command goes on');
+  io.setLastWords('ended at once: every written answer is kept; the same command continues');
   const solve: Solve<RequestJob> = async (job, ask) => {
     const request = { prompt: bodyIn(bytesAt(job).toString()), seedOffset: 0 };
     const outcome = await ask({ make: async () => request });
@@ -208,12 +210,12 @@ async function answerAll(
   }
 }
 
-/** A line of results as OpenAI writes it. The body's bytes are the server's own, but for line ends between its members. */
+/** A line of results in OpenAI's form. The body keeps the server's bytes, except for line ends between its tokens. */
 function resultLine(customId: string, outcome: HttpAnswer | { code: string; message: string }): Buffer {
   const head = `{"id":"batch_req_${randomBytes(12).toString('hex')}","custom_id":${JSON.stringify(customId)}`;
   if ('code' in outcome) return Buffer.from(`${head},"response":null,"error":${JSON.stringify(outcome)}}\n`);
   const { status, requestId, body } = outcome;
-  // Within a JSON text a line end stands between its tokens alone.
+  // In JSON, line ends occur only between tokens.
   const line = body.replace(/[\r\n]+/g, ' ').trim();
   const response = `{"status_code":${status},"request_id":${JSON.stringify(requestId)},"body":${line}}`;
   return Buffer.from(`${head},"response":${response},"error":null}\n`);
@@ -229,8 +231,8 @@ function resultText(
     const counts = { requests: total, answered, errors: refused, missing };
     return `${JSON.stringify({ schema: 'awb.batch-run/1', folder: dir, file: ANSWERS, ...counts }, null, 2)}\n`;
   }
-  const now = answered === 0 ? 'nothing was left to ask' : `${grouped(answered)} asked now, into ${ANSWERS}`;
+  const now = answered === 0 ? 'nothing was left to ask' : `${grouped(answered)} asked now, written to ${ANSWERS}`;
   const errors = refused === 0 ? '' : `; ${counted(refused, 'of them is an error', 'of them are errors')}`;
-  const next = missing === 0 ? readingCommand(batch, io) : 'the same command, for the rest';
+  const next = missing === 0 ? readingCommand(batch, io) : 'repeat this command for the rest';
   return `${shown}: ${grouped(total - missing)} of ${counted(total, 'request')} ${total === 1 ? 'has a result' : 'have results'}; ${now}${errors}\nnext: ${next}\n`;
 }

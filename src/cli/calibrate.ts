@@ -1,5 +1,5 @@
-// awb calibrate: a judge rates predictions of known quality, which tells what it sees, how noisy it is and what deceives it. That is told
-// as a table, as a page, to the SQLite file, and against the limits that the judge is held to.
+// awb calibrate: a judge rates predictions of known quality, which shows what it sees, how noisy it is and what deceives it. The result goes
+// to a table, a page and the SQLite file, and is checked against limits.
 
 import { resolve } from 'node:path';
 import { badData, EXIT, type ExitCode } from '../core/errors.js';
@@ -52,19 +52,21 @@ import { resultPage, shownCalibration } from '../view/result-documents.js';
 const OPTIONS = {
   ...CALIBRATE_OPTIONS,
   ...under('Output', {
-    db: option.text('FILE', 'SQLite file that keeps it, for tables of runs with this judge', { default: DEFAULT_DB }),
-    html: option.text('FILE', 'write a page about it, with dose curves'),
+    db: option.text('FILE', 'SQLite file for the result; tables of runs with this judge show it', {
+      default: DEFAULT_DB,
+    }),
+    html: option.text('FILE', 'write the result as a page, with dose curves'),
     open: OPEN,
   }),
   ...EXPLAIN,
   ...under('Limits', {
     'min-ceiling': option.number(
-      'least score of neutral rewrites of the truth (each limit: exit 4 broken, 5 undecided)',
+      'lowest score of neutral rewrites of the truth (all limits: exit 4 if broken, 5 if undecided)',
       { min: 0, max: 100 },
     ),
     'max-noise': option.number('largest SD of judgements of one prediction, in points', { min: 0 }),
-    'max-blind': option.integer('how many damages the judge may not see', { min: 0 }),
-    'max-gullible': option.number('most points that a trick may buy'),
+    'max-blind': option.integer('most damages that the judge may not see', { min: 0 }),
+    'max-gullible': option.number('most points that a canary may gain'),
   }),
 } as const satisfies OptionTable;
 
@@ -72,13 +74,13 @@ type CalibrateSettings = Settings<typeof OPTIONS>;
 
 export const command = defineCommand({
   description:
-    'Has a judge rate predictions of known quality, made from benchmark rows: the truth, neutral rewrites of it, damage of growing dose, and tricks. It tells what the judge sees, how noisy it is, and what deceives it. The same command continues an interrupted calibration.',
+    'Has a judge rate predictions of known quality, made from benchmark rows: the truth, neutral rewrites of it, damages of growing dose, and canaries (attacks on the judge). It reports what the judge sees, how noisy it is and what deceives it. The same command continues an interrupted calibration.',
   examples: {
     'awb calibrate --data-dir data --output-dir calibration \\\n  --judge-base-url https://api.openai.com/v1 --judge-model gpt-5.2':
-      'the bill first, then at most 3,000 calls',
-    'awb calibrate … --dry-run': 'the bill alone; nothing is asked or written',
+      'a cost estimate, then at most 3,000 calls',
+    'awb calibrate … --dry-run': 'only the cost estimate; nothing is asked or written',
     'awb calibrate … --min-ceiling 90 --max-blind 2 --max-gullible 2':
-      'a gate for judges: exit 0, 4, or 5 where undecided',
+      'a gate for judges: exit 0, 4, or 5 if undecided',
     'awb calibrate … --html judge.html': 'a page with dose curves',
   },
   daily:
@@ -119,10 +121,10 @@ async function runCalibrate(settings: CalibrateSettings, io: Io, shown: ShownSet
 }
 
 /**
- * Tells what the judgements of calibration.jsonl say of the judge: in a terminal or as JSON, as a page, and to the SQLite file.
- * @param source absolute path of calibration.jsonl, which has its manifest beside it
- * @returns the run's exit code, or 4 and 5 where a limit is broken or undecided
- * @throws UserError: what reading it throws, 74 where the page or the SQLite file cannot be written
+ * Reports the result of the judgements in calibration.jsonl: as text or JSON, as a page, and in the SQLite file.
+ * @param source absolute path of calibration.jsonl, with its manifest next to it
+ * @returns the run's exit code, or 4 or 5 if a limit is broken or undecided
+ * @throws UserError: what reading it throws, 74 if the page or the SQLite file cannot be written
  */
 async function tell(
   { settings, io, jobs }: Calibrating & { readonly settings: CalibrateSettings },
@@ -159,16 +161,16 @@ async function tell(
     if (!settings.json || !isTold) {
       printStageResult(io, settings, result, {
         noun: 'judgements',
-        remark: empty === 0 ? undefined : `of them ${counted(empty, 'empty prediction')}, rated 1 without a call`,
+        remark: empty === 0 ? undefined : `including ${counted(empty, 'empty prediction')}, rated 1 without a call`,
         absent: 'left out',
         final: FINAL_FAILURES,
-        next: `${programName(io)} judge with the judge's flags of this command, since asked otherwise it is another judge`,
+        next: `${programName(io)} judge with the same judge flags as this command, since other flags make another judge`,
       });
     }
   }
 }
 
-/** @param source calibration.jsonl as people are shown it */
+/** @param source path of calibration.jsonl as shown to people */
 export function calibrationDocument(
   { manifest, calibration }: Pick<ReadCalibration, 'manifest' | 'calibration'>,
   source: string,
@@ -195,8 +197,8 @@ export function calibrationDocument(
 }
 
 /**
- * Stores a calibration, over what the same one was before.
- * @param db absolute path of the SQLite file, which is made where it is not there
+ * Stores a calibration, replacing its earlier state.
+ * @param db absolute path of the SQLite file, created if missing
  * @throws UserError: 74 and 65 for the file, 65 for a manifest that names no judge.
  */
 export function saveCalibration(
@@ -208,11 +210,11 @@ export function saveCalibration(
   const { judge, judgeKey, rubricFingerprint } = made;
   const { startedAt, endedAt } = manifest;
   if (judge === undefined || judgeKey === undefined) {
-    throw badData(`the manifest of ${source} names no judge; awb calibrate with --fresh makes both anew`);
+    throw badData(`the manifest of ${source} names no judge; awb calibrate with --fresh recreates both`);
   }
   return withStore(db, openStore, (store) =>
     store.saveCalibration({
-      // Continuing changes none of this, while the snapshot becomes known only by asking. The keys and their order stand in files.
+      // Continuing does not change these fields; the snapshot is only known after asking. Keys and their order are in stored files.
       identity: JSON.stringify({ judge, rubricFingerprint, startedAt }),
       judgeKey,
       judgeModel: judge,

@@ -1,4 +1,4 @@
-// awb compare: how a run differs from another on the rows of both, and how sure that is.
+// awb compare: how two runs differ on the rows of both, and how certain that is.
 
 import { PROVENANCE } from '../core/decision.js';
 import { EXIT, heedStop } from '../core/errors.js';
@@ -25,7 +25,7 @@ import { compareRuns, type MovedRow } from '../stats/compare.js';
 
 export const command = defineCommand({
   description:
-    'Compares two judged runs on the rows of both, paired row by row: differences with intervals by domain and dimension, and the rows that moved most.',
+    'Compares two judged runs on their common rows, paired row by row: differences with intervals by domain and dimension, and the rows that moved most.',
   examples: {
     'awb compare step-100 step-200': 'two checkpoints that awb score stored',
     'awb compare base/judged.jsonl new/judged.jsonl -o comparison.md': 'two judged files, as Markdown',
@@ -39,11 +39,11 @@ export const command = defineCommand({
     candidate: { ...ONE_OF_TWO, required: true, help: 'the run to compare, named in the same way' },
     ...RUN_OPTIONS,
     ...under('Output', {
-      moved: option.integer('rows that moved most to show', { min: 0, default: 10 }),
-      dimensions: option.flag("show each domain's five dimensions too"),
+      moved: option.integer('number of rows that moved most to show', { min: 0, default: 10 }),
+      dimensions: option.flag("also show each domain's five dimensions"),
       seed: option.integer('seed of the permutation test and the bootstrap', { min: 0, default: 1 }),
-      format: option.choice(keysOf(COMPARISON_FORMATS), "form of the output; without it the file's ending decides"),
-      output: option.text('FILE', 'write it to a file instead of stdout', { short: 'o' }),
+      format: option.choice(keysOf(COMPARISON_FORMATS), "form of the output (default: by the file's extension)"),
+      output: option.text('FILE', 'file to write instead of stdout', { short: 'o' }),
     }),
     ...EXPLAIN,
   },
@@ -74,7 +74,7 @@ export const command = defineCommand({
   },
 });
 
-/** Why rows moved, by key, as their judges said: what is wrong now with rows that fell, what was wrong before with rows that rose. */
+/** Why rows moved, by key, in their judges' words: what is wrong now with rows that fell, and was wrong before with rows that rose. */
 function reasonsFor({ base, candidate }: Pair, moved: readonly MovedRow[]): ReadonlyMap<string, string> {
   return new Map(
     moved.flatMap(({ key, difference }) => {
@@ -84,9 +84,9 @@ function reasonsFor({ base, candidate }: Pair, moved: readonly MovedRow[]): Read
   );
 }
 
-/** The first weakness of a row's worst repeat, or why that failed; undefined where nothing is known of it. */
+/** The first weakness of a row's worst repeat, or why that failed; undefined if neither is known. */
 function weaknessOf({ rows, excerpts }: ReadRun, key: string): string | undefined {
-  // A row that counts for nothing needs no reason.
+  // A row that does not count needs no reason.
   const own = rows.filter((row) => row.key === key && (row.failure === undefined || isModelCaused(row.failure.class)));
   const [worst] = own.sort((a, b) => a.total - b.total);
   if (worst?.failure !== undefined) return oneLine(`${worst.failure.class}: ${worst.failure.reason}`, 400);

@@ -1,4 +1,4 @@
-// awb data: the benchmark fetched from the Hugging Face Hub, held against its release, and how large its rows are.
+// awb data: fetches the benchmark from the Hugging Face Hub, checks it against its release, and shows how large its rows are.
 
 import { join, resolve } from 'node:path';
 import { downloadText, progressText } from '../benchmark/hub/client.js';
@@ -13,18 +13,18 @@ import { hasBlocks, type Look, lookOf, terminal, wrapped } from '../core/termina
 import { showLoading } from '../serve/loading.js';
 import { defineCommand, type OptionTable, option, programName } from '../settings/command.js';
 
-/** How a file's state is said. */
+/** A file's state in words. */
 const STATES: Readonly<Record<FileState, string>> = {
   fetched: 'fetched',
-  unchanged: 'was there',
-  replaced: 'fetched, in place of another',
+  unchanged: 'unchanged',
+  replaced: 'fetched, replacing another',
 };
 
 const isRevision = (text: string) => /^[\w./-]+$/.test(text) && !text.includes('..');
 
 export const fetch = defineCommand({
   description:
-    'Fetches AgentWorldBench (402 MB) from the Hugging Face Hub and checks every file. The same command continues a download that was cut off, and checks what is there. HF_ENDPOINT names a mirror, HF_TOKEN is sent to the hub.',
+    'Downloads AgentWorldBench (402 MB) from the Hugging Face Hub and checks every file. The same command resumes an interrupted download, and checks existing files. HF_ENDPOINT names a mirror; HF_TOKEN is sent to the hub.',
   examples: {
     'awb data fetch': 'into the folder data, where awb infer looks for it',
     'HF_ENDPOINT=https://hf-mirror.com awb data fetch': 'from a mirror',
@@ -36,7 +36,7 @@ export const fetch = defineCommand({
       default: RELEASED.commit,
       check: (text) => (isRevision(text) ? undefined : 'a commit, branch or tag, such as main'),
     }),
-    replace: option.flag('take the place of *_test.jsonl files that are there and differ; they are kept aside'),
+    replace: option.flag('replace existing *_test.jsonl files that differ; the old ones are kept aside'),
   },
   async run({ outputDir, revision, replace, json, ...settings }, io) {
     const folder = resolve(io.cwd, outputDir);
@@ -48,7 +48,7 @@ export const fetch = defineCommand({
       env: io.env,
       signal: io.stop,
       beforeDownload: ({ files, bytes, aside }) => {
-        if (aside !== undefined) loading.say(`kept aside in ${shownPath(join(folder, aside), io)}: what gives way`);
+        if (aside !== undefined) loading.say(`replaced files are kept in ${shownPath(join(folder, aside), io)}`);
         loading.say(downloadText({ name: `${counted(files, 'file')} of ${repository}`, bytes }, shown));
       },
       onProgress: (progress) => loading.step('fetch', progressText(progress)),
@@ -72,8 +72,8 @@ export const fetch = defineCommand({
       fetchedBytes > 0
         ? `${bytesText(fetchedBytes)} fetched; every file is checked`
         : 'every file is there and checked; nothing was fetched',
-      ...(aside === undefined ? [] : [`what gave way is kept in ${shownPath(join(folder, aside), io)}`]),
-      ...strangers.map((name) => `not of the benchmark, but read with it: ${printable(name)}`),
+      ...(aside === undefined ? [] : [`replaced files are kept in ${shownPath(join(folder, aside), io)}`]),
+      ...strangers.map((name) => `not part of the benchmark, but read with it: ${printable(name)}`),
       `next: ${programName(io)} ${shellLine(['data', 'check', ...(outputDir === 'data' ? [] : [outputDir])])}`,
     ];
     io.stdout.write(`${terminal(table, lookOf(settings, io))}\n${lines.join('\n')}\n`);
@@ -81,21 +81,21 @@ export const fetch = defineCommand({
   },
 });
 
-/** What looks at a folder of rows as infer would ask them. */
-// biome-ignore format: a table, a line an option
+/** Options of commands that survey a folder of rows as infer would ask them. */
+// biome-ignore format: a table with one line per option
 const SURVEY_OPTIONS = {
   'data-dir': option.text('DIR', 'folder of *_test.jsonl files', { default: 'data' }),
   tokenizer: option.text('FILE', "count tokens by a model's tokenizer.json, or the one in this folder (default: characters / 4)"),
 } as const satisfies OptionTable;
 
-/** Loaded when rows are looked at: to fetch them needs nothing of it. */
+/** Loaded only to survey rows; fetching does not need it. */
 const rowsOfInfer = () => import('../infer/chosen-rows.js');
 
 export const check = defineCommand({
   description:
-    'Checks a copy of the benchmark: rows by domain beside the release, unusable lines, duplicates, contexts that are too long, and files that changed since they were fetched. Exit code 0: as released; 3: it differs; 65: lines cannot be used.',
+    'Checks a copy of the benchmark against its release: rows by domain, unusable lines, duplicates, contexts that are too long, and files changed since they were fetched. Exit code 0: as released; 3: it differs; 65: it has unusable lines.',
   examples: {
-    'awb data check': 'what lies in the folder data',
+    'awb data check': 'the folder data',
     'awb data check my-rows --json | jq .differences': 'what differs from the release',
   },
   options: SURVEY_OPTIONS,
@@ -109,13 +109,13 @@ export const check = defineCommand({
       let bytes = 0;
       const source = await checkSource(folder, io.stop, (read) => {
         bytes += read;
-        loading.step('check', `comparing with what was fetched: ${bytesText(bytes)}`);
+        loading.step('check', `comparing with the fetched files: ${bytesText(bytes)}`);
       });
       return { found: checkRows(survey, RELEASED), tokens, source };
     };
     const { found, tokens, source } = await survey().finally(() => loading.finish());
     const differences = differencesIn(found, source);
-    // Where infer would refuse it, and where its scores are not those of the benchmark.
+    // Unusable: infer would refuse it. Different: its scores are not those of the benchmark.
     const isUnusable = found.unusable.length > 0;
     const status = isUnusable ? 'unusable' : differences.length > 0 ? 'differs' : 'as-released';
     if (settings.json) {
@@ -127,7 +127,7 @@ export const check = defineCommand({
       const look = lookOf(settings, io);
       const title = `${shownPath(folder, io)}: ${counted(found.files.length, 'file')}`;
       const remarks = Object.entries(remarksOn(found, source, differences)).flatMap(([label, lines]) =>
-        // The further lines stand below the first.
+        // Further lines go below the first.
         lines.flatMap((line, at) =>
           wrapped((at === 0 ? label : '').padEnd(LABEL_COLUMNS) + line, look.columns, LABEL_COLUMNS),
         ),
@@ -140,16 +140,16 @@ export const check = defineCommand({
 
 const LABEL_COLUMNS = 12;
 const MOST_SHOWN = 10;
-/** Of a commit, as people write it. */
+/** Digits of an abbreviated commit. */
 const COMMIT_DIGITS = 12;
 
-/** What differs from the release, a sentence each. */
+/** The differences from the release, one sentence each. */
 function differencesIn({ domains, equal_rows: equal }: DataCheck, source: SourceCheck): string[] {
   const counts = Object.entries(domains).flatMap(([domain, { rows, released }]) => {
     if (released === null) return `${domainName(domain)}: the release has no such domain`;
     return rows === released
       ? []
-      : `${domainName(domain)}: ${grouped(rows)} rows, and ${grouped(released)} in the release`;
+      : `${domainName(domain)}: ${grouped(rows)} rows; the release has ${grouped(released)}`;
   });
   if (source.status !== 'none') {
     const changed = source.files.filter(({ state }) => state !== 'same');
@@ -160,9 +160,9 @@ function differencesIn({ domains, equal_rows: equal }: DataCheck, source: Source
       ...source.strangers.map((name) => `${name} was not fetched`),
     );
   }
-  // Of files that are as they were fetched, equal rows are those of the release.
+  // In files unchanged since they were fetched, equal rows are part of the release.
   if (equal.length > 0 && source.status !== 'as-fetched') {
-    counts.push(`${counted(equal.length, 'row')} like an earlier one`);
+    counts.push(`${counted(equal.length, 'row')} equal to an earlier one`);
   }
   return counts;
 }
@@ -183,13 +183,13 @@ function checkTable(check: DataCheck, tokens: string): Table {
   };
 }
 
-/** What is said below the table, by its label. */
+/** The remarks below the table, by label. */
 function remarksOn(found: DataCheck, source: SourceCheck, differences: readonly string[]) {
   const { unusable, equal_rows: equal, longest, beyond_context: beyond } = found;
   const place = ({ file, line }: Place) => printable(`${file}:${line}`);
   const tokensOf = (row: DataCheck['longest'][number]) => `${place(row)}: ${grouped(row.context_tokens)} tokens`;
   const most = `the model's ${grouped(RELEASED.contextTokens)} tokens`;
-  const whole = unusable.length > 0 ? 'its rows, beside unusable lines' : 'the rows of the release, all of them';
+  const whole = unusable.length > 0 ? 'all its rows, plus unusable lines' : 'exactly the rows of the release';
   return {
     release: differences.length === 0 ? [whole] : listed(differences, (difference) => oneLine(difference, 200)),
     source: [sourceText(source)],
@@ -197,7 +197,7 @@ function remarksOn(found: DataCheck, source: SourceCheck, differences: readonly 
       unusable.length === 0
         ? ['none']
         : [
-            `${counted(unusable.length, 'line')}; infer takes the others with --skip-invalid`,
+            `${counted(unusable.length, 'line')}; --skip-invalid makes infer skip them`,
             ...listed(unusable, ({ file, line, reason }) => oneLine(`${file}:${line}: ${reason}`, 200)),
           ],
     duplicates: equal.length === 0 ? ['none'] : listed(equal, (row) => `${place(row)} equals ${place(row.equals)}`),
@@ -209,7 +209,7 @@ function remarksOn(found: DataCheck, source: SourceCheck, differences: readonly 
 }
 
 function sourceText(source: SourceCheck): string {
-  if (source.status === 'none') return 'not known (no awb-source.json of awb data fetch that can be read)';
+  if (source.status === 'none') return 'unknown (no readable awb-source.json of awb data fetch)';
   const { repository, commit, files } = source;
   const state = source.status === 'as-fetched' ? `${counted(files.length, 'file')} as fetched` : 'not as fetched';
   return printable(`${repository} at commit ${commit.slice(0, COMMIT_DIGITS)}, ${state}`);
@@ -222,9 +222,9 @@ function listed<Entry>(entries: readonly Entry[], show: (entry: Entry) => string
 
 export const stats = defineCommand({
   description:
-    'Shows how many rows, trajectories and turns a copy of the benchmark has by domain, and how large prompts and ground truths are: median, 90th percentile, longest, and a histogram.',
+    'Shows how many rows, trajectories and turns a copy of the benchmark has by domain, and how large prompts and ground truths are: median, 90th percentile, longest and a histogram.',
   examples: {
-    'awb data stats': 'of what lies in the folder data',
+    'awb data stats': 'the folder data',
     'awb data stats my-rows --json | jq .all.context_tokens.max': 'the longest prompt',
   },
   options: SURVEY_OPTIONS,
@@ -253,7 +253,7 @@ export const stats = defineCommand({
   },
 });
 
-/** Bars from the fewest to the most; in front of them what stands for none. */
+/** Bars from the fewest to the most, after the one for none. */
 const BLOCKS = ' ▁▂▃▄▅▆▇█';
 const ASCII = ' .:-=+*#@';
 
@@ -283,13 +283,13 @@ function statsText({ domains, all, bin_edges: edges }: DataStats, tokens: string
   return [table('Domain', 'Rows, Trajectories|Traj., Rows each|Each', counts), ...sizes].join('\n');
 }
 
-/** A column a bin. What is there at all is seen. */
+/** One column per bin. A bin that is not empty always shows a bar. */
 function histogram(bins: readonly number[], levels: string): string {
   const most = Math.max(...bins, 1);
   return bins.map((count) => levels.charAt(Math.ceil((count / most) * (levels.length - 1)))).join('');
 }
 
-/** The ends of a scale, as far apart as the bins between them are wide. */
+/** The ends of a scale, spaced to the width of its bins. */
 function scaleText(edges: readonly number[]): string {
   const [from, to] = [grouped(Math.round(present(edges[0]))), grouped(Math.round(present(edges.at(-1))))];
   return from + to.padStart(edges.length - 1 - from.length);

@@ -1,12 +1,11 @@
-// Whether a hang-up (SIGHUP: the terminal has gone) may end this process. Under nohup it may not.
+// Whether a hang-up (SIGHUP: the terminal was closed) may end this process. Under nohup it may not.
 
 import { readFileSync, readlinkSync } from 'node:fs';
 
 /**
- * Whether this process was started to outlive its terminal. Node sets every signal back to its default as it starts, so the process
- * cannot ask for its own setting, and can only look for traces. nohup names itself in `_` (where bash or zsh started it). Where
- * standard output was a terminal, it is `nohup.out`. A script under nohup and a
- * shell with `trap '' HUP` ignore the signal themselves.
+ * Whether this process was started to outlive its terminal. Node resets every signal to its default on start, so the process cannot read
+ * its own setting, only look for traces. If bash or zsh started nohup, it is named in `_`. If standard output was a terminal, nohup
+ * redirects it to `nohup.out`. If the parent is a script under nohup or a shell with `trap '' HUP`, it ignores the signal itself.
  */
 export function outlivesHangUp(
   env: Readonly<Record<string, string | undefined>>,
@@ -22,7 +21,7 @@ export function outlivesHangUp(
     try {
       return isThere();
     } catch {
-      // There is no such place: this is no Linux.
+      // The path does not exist: this is not Linux.
       return false;
     }
   });

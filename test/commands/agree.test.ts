@@ -151,7 +151,7 @@ describe('ratings that do not count', () => {
     await file('ann.jsonl', [ratingLine(stranger('other'), 'Ann', 3)]);
     const { code, stdout, stderr } = await agree('ann.jsonl');
     expect({ code, stdout }).toEqual({ code: EXIT.badData, stdout: '' });
-    expect(stderr).toContain('no rating counts; name the judged file that they were made from with --predictions');
+    expect(stderr).toContain('no rating matches; name the judged file that was rated with --predictions');
   });
 
   it('outside of 1 to 5 end it, with file and line', async () => {

@@ -51,7 +51,7 @@ describe('awb batch cancel', () => {
     expect(code).toBe(EXIT.done);
     expect(stderr).toContain('1 batch cancelled');
     server.finish();
-    expect((await awb(['batch', 'cancel', dir])).stderr).toContain('nothing was left to cancel');
+    expect((await awb(['batch', 'cancel', dir])).stderr).toContain('nothing to cancel');
     // What was cancelled is not submitted again by itself.
     await awb(['batch', 'submit', dir]);
     expect(server.batches).toHaveLength(2);

@@ -47,7 +47,7 @@ describe('awb batch fetch', () => {
     server.finish();
     const { code, stdout } = await fetchAll(dir);
     expect(code).toBe(EXIT.done);
-    expect(stdout).toContain('next: the awb judge command with --batch-dir that wrote the folder, once more');
+    expect(stdout).toContain('next: repeat the awb judge command with --batch-dir that wrote the folder');
     expect(await idsIn(dir, 'outputs-0001.jsonl')).toEqual(['row-1_0_abc', 'row-3_0_abc']);
     expect(await idsIn(dir, 'errors-0001.jsonl')).toEqual(['row-2_0_abc']);
     expect(await idsIn(dir, 'outputs-0002.jsonl')).toEqual(['row-4_0_abc']);
@@ -148,7 +148,7 @@ describe('awb batch fetch', () => {
     const { server, dir } = await submitted([1, 1], { unknown: /file-0002/ });
     server.finish();
     const { code, stdout, stderr } = await fetchAll(dir);
-    expect(stderr).toContain('has the outputs of requests-0001.jsonl no more');
+    expect(stderr).toContain('no longer has the outputs of requests-0001.jsonl');
     expect(code).toBe(EXIT.incomplete);
     expect(stdout).toContain(`submit ${dir} --again`);
     expect(await idsIn(dir, 'outputs-0002.jsonl')).toEqual(['row-2_0_abc']);
@@ -172,7 +172,7 @@ describe('awb batch fetch', () => {
     await rm(join(dir, 'submission.json'));
     const { code, stderr } = await fetchAll(dir);
     expect(code).toBe(EXIT.inputMissing);
-    expect(stderr).toContain('was submitted yet');
+    expect(stderr).toContain('has been submitted');
   });
 });
 

@@ -50,7 +50,7 @@ describe('awb batch run', () => {
     expect(code).toBe(EXIT.done);
     expect(stderr).toContain('batch run 3/3 requests');
     expect(stdout).toContain('3 of 3 requests have results');
-    expect(stdout).toContain('next: the awb judge command with --batch-dir');
+    expect(stdout).toContain('next: repeat the awb judge command with --batch-dir');
     expect(server.requests.map(({ body }) => body).sort((a, b) => rowOf(a) - rowOf(b))).toEqual([
       odd(1),
       odd(2),
@@ -211,7 +211,7 @@ describe('awb batch run', () => {
     const args = ['batch', 'run', dir, '--model-base-url', server.url, '--concurrency', '2'];
     const { code, stdout } = await awb(args, { stop: stop.signal });
     expect(code).toBe(EXIT.interrupted);
-    expect(stdout).toContain('next: the same command');
+    expect(stdout).toContain('next: repeat this command');
     const { size } = await resultsIn(dir);
     expect(size).toBeGreaterThanOrEqual(3);
     expect((await awb(args)).code).toBe(EXIT.done);

@@ -79,7 +79,7 @@ describe('awb batch status', () => {
     const { dir } = await submitted([1], { unknown: /^GET \/batches\// });
     const { code, stdout } = await awb(['batch', 'status', dir]);
     expect(code).toBe(EXIT.incomplete);
-    expect(stdout).toContain('does not know this batch any more');
+    expect(stdout).toContain('no longer knows this batch');
   });
 
   test('says what to do with a folder of which nothing was submitted', async () => {

@@ -338,7 +338,7 @@ describe('awb batch submit', () => {
     while (server.requests.length < 4) await new Promise((resolve) => setTimeout(resolve, 5));
     const second = await submit(dir, server);
     expect(second.code).toBe(EXIT.cannotCreate);
-    expect(second.stderr).toContain('another awb batch command works on');
+    expect(second.stderr).toContain('another awb batch command is working on');
     expect((await awb(['batch', 'status', dir])).code).toBe(EXIT.later);
     child.kill('SIGINT');
     expect((await ended).code).toBe(EXIT.interrupted);

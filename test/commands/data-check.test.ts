@@ -47,7 +47,7 @@ describe('a copy', () => {
     expect(code).toBe(EXIT.done);
     expect(stdout).toMatch(/^MCP +286 +286 +286 /m);
     expect(stdout).toMatch(/^All +2,170 +2,170 /m);
-    expect(stdout).toMatch(/^release +the rows of the release, all of them$/m);
+    expect(stdout).toMatch(/^release +exactly the rows of the release$/m);
     expect(stdout).toContain(`at commit ${RELEASED.commit.slice(0, 12)}, 7 files as fetched`);
     expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
     const { document } = await documentOf(cwd);
@@ -64,13 +64,13 @@ describe('a copy', () => {
     await writeReleased(cwd);
     const { code, stdout } = await checkIn(cwd, '.');
     expect(code).toBe(EXIT.done);
-    expect(stdout).toMatch(/^source +not known/m);
+    expect(stdout).toMatch(/^source +unknown/m);
   });
 
   test('of the recorded rows lacks most of the release, says how many of which domain, and ends with 3', async () => {
     const { code, document } = await documentOf(RECORDED, '.');
     expect(code).toBe(EXIT.incomplete);
-    expect(document.differences).toContain('Terminal: 16 rows, and 354 in the release');
+    expect(document.differences).toContain('Terminal: 16 rows; the release has 354');
     expect(document.domains.terminal).toMatchObject({ rows: 16, released: 354, trajectories: 4 });
     // As Python counts: characters (UTF-16 units) of system prompt, earlier turns and prompt, by 4, rounded up.
     expect(document.longest[0]).toEqual({
@@ -108,7 +108,7 @@ describe('a copy', () => {
     await writeText(cwd, 'mcp_test.jsonl', [rowText(), 'nonsense', rowText({ turn_idx: 9, id: 2 }), hostile]);
     const { code, stdout } = await checkIn(cwd, '.');
     expect(code).toBe(EXIT.badData);
-    expect(stdout).toMatch(/^unusable +3 lines; infer takes the others with --skip-invalid$/m);
+    expect(stdout).toMatch(/^unusable +3 lines; --skip-invalid makes infer skip them$/m);
     expect(stdout).toMatch(/mcp_test\.jsonl:2: not valid JSON/);
     expect(stdout).toMatch(/mcp_test\.jsonl:3: "turn_idx" 9 lies outside "prompt"/);
     expect(stdout).not.toContain('\u001b');
@@ -142,12 +142,12 @@ describe('a copy', () => {
     const { code, document } = await documentOf(cwd);
     expect(code).toBe(EXIT.incomplete);
     expect(document.differences).toEqual([
-      'MCP: 572 rows, and 286 in the release',
-      'OS: 0 rows, and 200 in the release',
+      'MCP: 572 rows; the release has 286',
+      'OS: 0 rows; the release has 200',
       'os_test.jsonl is missing',
       'web_test.jsonl changed since it was fetched',
       'mine_test.jsonl was not fetched',
-      '286 rows like an earlier one',
+      '286 rows equal to an earlier one',
     ]);
   });
 
@@ -159,11 +159,11 @@ describe('a copy', () => {
     await holdMessage('data-check-one-row', ['data', 'check', '.'], { [cwd]: '<dir>' }, { cwd });
   });
 
-  test('whose record is damaged is of a source that is not known', async () => {
+  test('whose record is damaged has an unknown source', async () => {
     const cwd = await fetchReleased();
     await writeFile(join(cwd, 'data/awb-source.json'), '{');
     const { code, stdout } = await checkIn(cwd);
-    expect([code, stdout]).toEqual([EXIT.done, expect.stringMatching(/^source +not known/m)]);
+    expect([code, stdout]).toEqual([EXIT.done, expect.stringMatching(/^source +unknown/m)]);
   });
 
   test('that is read while Ctrl-C comes ends with 130', async () => {

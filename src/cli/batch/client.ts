@@ -1,4 +1,4 @@
-// A batch folder and the server that has its batches: what was sent stands in submission.json before and after every step.
+// A batch folder and the server that has its batches. submission.json records what was sent, before and after every step.
 
 import { join, resolve } from 'node:path';
 import { identityDiffers, inputMissing, UserError, unavailable } from '../../core/errors.js';
@@ -19,24 +19,24 @@ export const FOLDER_OPTION = {
 export const SERVER_OPTIONS = {
   ...FOLDER_OPTION,
   ...under('Server', {
-    'base-url': option.text('URL', 'the server; by default the one that the folder knows', { check: httpUrl }),
-    'api-key': option.text('KEY', 'key for --base-url; for api.openai.com OPENAI_API_KEY does as well', {
+    'base-url': option.text('URL', "the server (default: the folder's)", { check: httpUrl }),
+    'api-key': option.text('KEY', 'key for --base-url (api.openai.com: also OPENAI_API_KEY)', {
       secret: true,
     }),
-    'retry-minutes': option.number('longest time of trying again where the server fails', { min: 0, default: 10 }),
+    'retry-minutes': option.number('longest time of retrying a failing server', { min: 0, default: 10 }),
   }),
 } as const satisfies OptionTable;
 
 export type ServerSettings = Settings<typeof SERVER_OPTIONS>;
 
 const OPENAI = 'https://api.openai.com';
-/** What a server answers that has no such list. */
+/** Answers of a server that cannot list batches. */
 const NO_LIST = [404, 405, 501];
 
-/** A batch folder, read; `shown` is as people are shown it. */
+/** A batch folder that was read; `shown` is its path as shown to people. */
 export type Opened = Awaited<ReturnType<typeof openBatchFolder>>;
 
-/** @throws UserError: 66 where there is no batch folder, 65 where batch.json is damaged */
+/** @throws UserError: 66 if there is no batch folder, 65 if batch.json is damaged */
 export async function openBatchFolder(given: string, io: Io) {
   const dir = resolve(io.cwd, given);
   const disk = folderAt(dir);
@@ -46,9 +46,9 @@ export async function openBatchFolder(given: string, io: Io) {
   throw inputMissing(`${shown} has no batch.json; awb infer, judge and calibrate write one with --batch-dir`);
 }
 
-/** The command that reads what has come, to be pasted; in words where batch.json does not hold it. */
+/** The command that reads the results, ready to paste; a description of it if batch.json does not record it. */
 export function readingCommand({ command, run }: Batch, io: Pick<Io, 'cwd' | 'env'>): string {
-  if (command === undefined) return `the awb ${run.kind} command with --batch-dir that wrote the folder, once more`;
+  if (command === undefined) return `repeat the awb ${run.kind} command with --batch-dir that wrote the folder`;
   const line = `${programName(io)} ${shellLine(command.words)}`;
   return command.cwd === io.cwd ? line : `cd ${shellLine([command.cwd])} && ${line}`;
 }
@@ -56,19 +56,19 @@ export function readingCommand({ command, run }: Batch, io: Pick<Io, 'cwd' | 'en
 export type BatchClient = Awaited<ReturnType<typeof openClient>>;
 
 /**
- * Opens what the commands on a submitted folder share; unless it is only looked at (`status`), for this process alone. `submit` is the
- * first command on it.
- * @throws UserError: 2 for settings that do not do, 66 and 65 for the folder, 73 where another process works on it
+ * Opens what the commands on a submitted folder share, exclusively for this process unless it only reads (`status`). Only `submit` may be
+ * the first command on a folder.
+ * @throws UserError: 2 for invalid settings, 66 and 65 for the folder, 73 if another process is working on it
  */
 export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cancel', settings: ServerSettings, io: Io) {
   const { dir, disk, shown, batch } = await openBatchFolder(settings.batchDir, io);
-  const busy = `another awb batch command works on ${shown}; wait for it to end, or interrupt it: nothing is lost`;
+  const busy = `another awb batch command is working on ${shown}; wait for it to end, or interrupt it: nothing is lost`;
   const release = command === 'status' ? undefined : await lockFile(join(dir, '.submission.lock'), busy);
   try {
     const loading = showLoading(io.stderr, settings.quiet);
     const submission = await disk.submission.read();
     if (submission === undefined && command !== 'submit') {
-      throw inputMissing(`nothing of ${shown} was submitted yet; first: awb batch submit ${shown}`);
+      throw inputMissing(`nothing of ${shown} has been submitted; first run awb batch submit ${shown}`);
     }
     const baseUrl = settings.baseUrl ?? submission?.baseUrl ?? batch.baseUrl;
     if (baseUrl === undefined) {
@@ -76,21 +76,23 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
     }
     const server = { baseUrl, apiKey: keyFor(baseUrl, settings, shown, io), proxy: proxyFor(baseUrl, io.env) };
     const api = openBatchApi(server, settings.retryMinutes * 60_000, io.stop, loading.say);
-    // Parts of one folder are one server's: whoever went to another one would pay twice.
+    // All parts of a folder go to one server: submitting to another would be paid twice.
     if (submission !== undefined && submission.sent.length > 0 && submission.baseUrl !== api.baseUrl) {
-      throw identityDiffers(`${shown} is at ${submission.baseUrl}; leave --base-url out, or rename submission.json`);
+      throw identityDiffers(
+        `${shown} was submitted to ${submission.baseUrl}; leave --base-url out, or rename submission.json`,
+      );
     }
     const client = {
       ...{ io, dir, disk, shown, batch, api, loading },
-      /** All that was sent, in the order in which it was. */
+      /** Everything sent, in order. */
       sent: submission?.sent ?? [],
-      /** What a later command has to be given to reach the server with the same key. */
+      /** Flags that a later command needs to reach the server with the same key. */
       access: settings.apiKey === undefined ? [] : ['--base-url', api.baseUrl],
-      /** What has a result in the folder, from wherever it came: a batch, or `awb batch run`. */
+      /** Requests with a result in the folder, whether from a batch or `awb batch run`. */
       answered: async (): Promise<ReadonlySet<string>> => (await disk.results()).ids,
-      /** How a part was sent the last time; undefined where it never was. */
+      /** The last submission of a part; undefined if there was none. */
       latest: ({ file }: BatchPart) => client.sent.findLast(({ part }) => part === file),
-      /** How many batches the server works on. */
+      /** How many batches the server is working on. */
       atWork: () => client.sent.filter(isLive).length,
       note,
       noteServed,
@@ -105,8 +107,8 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
     return client;
 
     /**
-     * Puts what is known now in the place of what was known, or, where that is undefined, behind all that was sent. A client that only
-     * looks keeps it to itself.
+     * Replaces a record by its new state, or appends the new one if `before` is undefined. `status` keeps the change in memory and does
+     * not write it.
      */
     async function note(before: Sent | undefined, now: Sent): Promise<Sent> {
       if (before !== undefined && JSON.stringify(before) === JSON.stringify(now)) return before;
@@ -120,7 +122,7 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
       return now;
     }
 
-    /** Notes what a server says of a batch. One that was refused since too many tokens waited has done nothing, and its file is sent once more. */
+    /** Records a batch's state by the server. A batch refused because too many tokens were queued did nothing, and is created again. */
     function noteServed(sent: Sent, served: ServedBatch): Promise<Sent> {
       const now = withServed(sent, served);
       const { status, problems } = served;
@@ -132,8 +134,8 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
     }
 
     /**
-     * Asks about every batch that may still change, and looks for those of which no answer came. Where the server cannot tell whether there
-     * is such a one, `isNone` says that there is not: the user has looked.
+     * Asks about every batch that may still change, and looks for those whose creation was not confirmed. If the server cannot list
+     * batches, `isNone` says that there is no such batch: the user has looked.
      */
     async function refresh(isNone = false): Promise<void> {
       for (const sent of client.sent) {
@@ -145,15 +147,15 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
       }
     }
 
-    /** What is said of a batch that the server does not know any more. */
+    /** The problem to show for a batch that the server no longer knows. */
     function unknown(error: unknown) {
       if (!(error instanceof Refused) || error.http !== 404) throw error;
-      return { code: '', message: `the server does not know this batch any more (${error.reason})` };
+      return { code: '', message: `the server no longer knows this batch (${error.reason})` };
     }
 
     /**
-     * The batch that was made of a part, although no answer came.
-     * @throws UserError (69) where the server cannot tell whether it was made
+     * The batch that was created for a part although no answer arrived.
+     * @throws UserError (69) if the server cannot tell whether it was created
      */
     async function findMade({ key, inputFileId, part }: Sent, isNone = false): Promise<ServedBatch | undefined> {
       const isIt = ({ metadata, status, ...served }: ServedBatch) =>
@@ -163,10 +165,12 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
         return await api.findBatch(isIt);
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
-        // Whoever asked for a batch is not to take it for a refusal of that.
+        // A plain UserError, since the caller would read Refused as a refusal to create the batch.
         if (!NO_LIST.includes(error.http)) throw new UserError(error.message, error.exitCode);
         if (isNone) return undefined;
-        throw unavailable(`no answer came about ${shown}/${part}; look for it at ${api.host}, or submit it --again`);
+        throw unavailable(
+          `no answer arrived for ${shown}/${part}; look for its batch at ${api.host}, or submit it with --again`,
+        );
       }
     }
   } catch (error) {
@@ -176,8 +180,8 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
 }
 
 /**
- * A key goes to the server that this call names: anybody may have written the address that a folder holds. `OPENAI_API_KEY` names its own.
- * @throws UserError (2) for a key where only the folder names the server
+ * A key is only sent to a server named in this call, since anyone may have written the address in a folder. `OPENAI_API_KEY` implies its server.
+ * @throws UserError (2) for a key if only the folder names the server
  */
 function keyFor(baseUrl: string, { apiKey = '', baseUrl: named }: ServerSettings, shown: string, { env }: Io): string {
   const { origin, host } = URL.canParse(baseUrl) ? new URL(baseUrl) : { origin: '', host: baseUrl };
