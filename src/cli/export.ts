@@ -1,5 +1,5 @@
-// awb export csv: rows or scores; awb export mlflow: settings and scores into an MLflow server, over its REST API. What is there already
-// is not doubled.
+// awb export csv writes rows or scores. awb export mlflow logs settings and scores to an MLflow server over its REST API, without
+// duplicating what is already there.
 
 import { EXIT, interruption, messageOf, UserError, unavailable } from '../core/errors.js';
 import { asObject, isObject, type JsonObject, parseObject } from '../core/json.js';
@@ -16,16 +16,16 @@ import { defineCommand, option } from '../settings/command.js';
 
 export const csv = defineCommand({
   description:
-    'Writes a run as CSV (RFC 4180), a line for each judgement with ratings, score, status and measures, or a line for each figure. What a spreadsheet would take for a formula has an apostrophe in front.',
+    'Writes a run as CSV (RFC 4180): a line per judgement with ratings, score, status and measures, or a line per figure. Cells that a spreadsheet would read as a formula start with an apostrophe.',
   examples: {
-    'awb export csv results/step-100 --output rows.csv': 'a line for each judgement',
+    'awb export csv results/step-100 --output rows.csv': 'a line per judgement',
     'awb export csv results/step-100 --scores': 'the figures by domain, with intervals',
-    'awb export csv step-100 --db runs.sqlite | head': 'of a stored run',
+    'awb export csv step-100 --db runs.sqlite | head': 'a stored run',
   },
   options: {
     run: JUDGED_RUN,
     output: option.text('FILE', 'file to write (default: stdout)'),
-    scores: option.flag('the figures by domain in place of the judgements'),
+    scores: option.flag('the figures by domain instead of the judgements'),
     db: RUN_OPTIONS.db,
   },
   operands: ['run'],
@@ -37,14 +37,14 @@ export const csv = defineCommand({
   },
 });
 
-/** The tag by which a run is found again. */
+/** The tag that identifies a run. */
 const RUN_TAG = 'awb.run';
-/** What a server takes in one call. */
+/** The most items that a server accepts in one call. */
 const MOST_AT_ONCE = 100;
 
 export const mlflow = defineCommand({
   description:
-    'Puts a judged run into an MLflow server: settings and identity as parameters, and scores by domain as metrics (at the step of --meta step=N). The same command again updates the same MLflow run. MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, are sent to the server.',
+    'Logs a judged run to an MLflow server: settings and identity as parameters, scores by domain as metrics (at the step of --meta step=N). Repeating the command updates the same MLflow run. MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, are sent to the server.',
   examples: {
     'awb export mlflow results/step-100 --tracking-uri http://mlflow:5000': 'into the experiment agentworldbench',
     'awb export mlflow step-100 --db runs.sqlite --experiment nightly': 'a stored run, to MLFLOW_TRACKING_URI',
@@ -52,7 +52,7 @@ export const mlflow = defineCommand({
   options: {
     run: JUDGED_RUN,
     'tracking-uri': option.text('URL', 'the MLflow server (default: MLFLOW_TRACKING_URI)', { check: httpUrl }),
-    experiment: option.text('NAME', 'made where there is none (default: MLFLOW_EXPERIMENT_NAME, else agentworldbench)'),
+    experiment: option.text('NAME', 'created if missing (default: MLFLOW_EXPERIMENT_NAME, else agentworldbench)'),
     db: RUN_OPTIONS.db,
   },
   operands: ['run'],
@@ -68,18 +68,18 @@ export const mlflow = defineCommand({
       experiment_id: experiment,
       run_name: run.name,
       start_time: record.startMs,
-      // With it the run is found again, whatever cuts the rest off.
+      // Sent on creation, so that the run is found again if the rest is cut off.
       tags: [{ key: RUN_TAG, value: record.id }],
     };
     const there = before ?? asObject((await server.post('runs/create', creation)).run);
     const info = asObject(there.info);
     const runId = textIn(info, 'run_id', server);
-    // MLflow changes no parameters: they keep the value of the first export.
+    // MLflow does not change parameters: they keep the value of the first export.
     const known = new Set(objectsIn(asObject(there.data).params).map(({ key }) => key));
     const parts = {
       params: record.params.filter(({ key }) => !known.has(key)),
       tags: record.tags,
-      // A metric that stands there with the same time, step and value is the same one.
+      // MLflow keeps a metric with the same time, step and value only once.
       metrics: record.metrics.map(([key, value]) => ({ key, value, timestamp: record.endMs, step: record.step })),
     };
     for (const [kind, items] of Object.entries(parts)) {
@@ -100,14 +100,14 @@ export const mlflow = defineCommand({
   },
 });
 
-/** @throws UserError (2) where there is none, or where it is not the address of a server */
+/** @throws UserError (2) if there is none, or it is not the address of a server */
 function trackingUri(given: string | undefined, { MLFLOW_TRACKING_URI: named }: Io['env']): string {
   const address = given ?? named ?? '';
   if (httpUrl(address) === undefined) return address;
-  throw new UserError('name the MLflow server (http:// or https://) by --tracking-uri, or MLFLOW_TRACKING_URI');
+  throw new UserError('name the MLflow server (http:// or https://) with --tracking-uri or MLFLOW_TRACKING_URI');
 }
 
-/** The experiment's id; it is made where there is none. @throws UserError (2) for one that was deleted */
+/** The experiment's id; the experiment is created if missing. @throws UserError (2) if it was deleted */
 async function experimentOf(server: MlflowServer, name: string): Promise<string> {
   const query = new URLSearchParams({ experiment_name: name });
   const found = await server.get(`experiments/get-by-name?${query}`, 'RESOURCE_DOES_NOT_EXIST');
@@ -121,11 +121,11 @@ function objectsIn(list: unknown): JsonObject[] {
   return Array.isArray(list) ? list.filter(isObject) : [];
 }
 
-/** A member that is a text; the server is not an MLflow where it has none. @throws UserError (69) */
+/** A text member of a reply. @throws UserError (69) if missing: then the server is not MLflow */
 function textIn(found: JsonObject, name: string, { root }: MlflowServer): string {
   const value = found[name];
   if (typeof value === 'string' && value !== '') return value;
-  throw unavailable(`${root} answers, but not as an MLflow server does; check --tracking-uri`);
+  throw unavailable(`${root} answers, but not like an MLflow server; check --tracking-uri`);
 }
 
 type MlflowServer = ReturnType<typeof mlflowAt>;
@@ -136,7 +136,7 @@ const CREDENTIALS = 'set MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and 
 
 /**
  * The server at an address. `MLFLOW_TRACKING_TOKEN`, or `MLFLOW_TRACKING_USERNAME` and `MLFLOW_TRACKING_PASSWORD`, are sent to it.
- * Calls throw UserError: 77 where it refuses the credentials, 69 where it cannot be reached or refuses for another reason, and 130 or 143
+ * Calls throw UserError: 77 if it refuses the credentials, 69 if it cannot be reached or refuses for another reason, and 130 or 143
  * once `io.stop` is aborted.
  */
 function mlflowAt(address: string, io: Pick<Io, 'env' | 'stop'>) {
@@ -147,21 +147,21 @@ function mlflowAt(address: string, io: Pick<Io, 'env' | 'stop'>) {
   const clean = (text: string) =>
     secrets.reduce((cut, secret) => cut.replaceAll(secret, '[secret]'), oneLine(printable(cutPasswords(text)), 300));
 
-  /** @param missing what MLflow calls a refusal that says that something is not there: undefined is given for it */
+  /** @param missing MLflow's error code for something that does not exist; the call then returns undefined */
   async function call(path: string, body?: object, missing?: string) {
     const headers = { ...(authorization && { authorization }), 'content-type': 'application/json' };
     const signal = AbortSignal.any([io.stop, AbortSignal.timeout(TIME_LIMIT_MS)]);
     const sent = body === undefined ? { method: 'GET' } : { method: 'POST', body: JSON.stringify(body) };
-    // A token goes to the server that was named alone.
+    // Redirects are not followed, so that a token only goes to the named server.
     const request = { ...sent, headers, redirect: 'manual', signal } as const;
     const { ok, status, text } = await send(new URL(`${root}/${API}/${path}`), request)
       .then(async (response) => ({ ok: response.ok, status: response.status, text: await response.text() }))
       .catch((error: unknown) => {
-        if (io.stop.aborted) throw new UserError('interrupted; the same command goes on', interruption(io.stop));
+        if (io.stop.aborted) throw new UserError('interrupted; the same command continues', interruption(io.stop));
         if (error instanceof UserError) throw error;
         const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
         const why = clean(messageOf(cause) || 'connection failed');
-        const remedy = 'check --tracking-uri, and that the server runs';
+        const remedy = 'check --tracking-uri and whether the server is running';
         throw unavailable(`no answer from the MLflow server at ${root} (${why}); ${remedy}`);
       });
     const found = parseObject(text);
@@ -187,21 +187,21 @@ function credentials(url: URL, env: Io['env']) {
   const user = env.MLFLOW_TRACKING_USERNAME || decodeURIComponent(url.username);
   const password = env.MLFLOW_TRACKING_PASSWORD || decodeURIComponent(url.password);
   if (user === '' && token === '') return { authorization: undefined, secrets: [] };
-  // fetch would show such a token in its error.
+  // fetch would quote such a token in its error.
   if (!/^[\x21-\x7e]*$/.test(token)) {
-    throw new UserError('MLFLOW_TRACKING_TOKEN holds characters that no token has; set it anew');
+    throw new UserError('MLFLOW_TRACKING_TOKEN contains invalid characters; set it again');
   }
-  // As MLflow's own clients do, user and password come before a token.
+  // User and password take precedence over a token, as in MLflow's own clients.
   const basic = Buffer.from(`${user}:${password}`).toString('base64');
   const authorization = user === '' ? `Bearer ${token}` : `Basic ${basic}`;
   return { authorization, secrets: [token, password, basic].filter((secret) => secret !== '') };
 }
 
-/** Older servers take no longer values of parameters; tags may be longer. */
+/** Older servers refuse longer values of parameters; tags may be longer. */
 const MOST_VALUE = 500;
 const MOST_NAME = 250;
 
-/** What MLflow keeps: parameters and tags are texts of some length, a metric has a step and a time. */
+/** The record for MLflow: parameters and tags are texts of limited length, a metric has a step and a time. */
 function recordOf(run: ReadRun) {
   const { made, manifest, card } = run;
   const names = namesOf(run);
@@ -232,7 +232,7 @@ function recordOf(run: ReadRun) {
   };
 }
 
-/** Metrics are sorted by their names: figures of a domain stand together, those of Overall first in `overall/`. */
+/** Metrics by name. MLflow sorts them, so the names group the figures of a domain, and those of Overall under `overall/`. */
 function metricsOf(card: ReadRun['card']): Record<string, number> {
   const metrics: Record<string, number> = {};
   for (const { domain, kind, figure, estimate } of figuresOf(card)) {
@@ -246,18 +246,18 @@ function metricsOf(card: ReadRun['card']): Record<string, number> {
   return { ...metrics, 'overall/coverage': card.coverage, rows: card.chosen, failed: card.failed };
 }
 
-/** What MLflow allows in a name: letters, digits, `_-. :/`. */
+/** A name with only the characters that MLflow allows: letters, digits, `_-. :/`. */
 function metricName(text: string): string {
   return text.replace(/[^\w\-. :/]/g, '_').slice(0, MOST_NAME);
 }
 
-/** The members of members by their paths; a list is one value. */
+/** Nested members by their paths; a list counts as one value. */
 function flattened(path: string, value: unknown): (readonly [string, unknown])[] {
   if (!isObject(value)) return [[path, value]];
   return Object.entries(value).flatMap(([name, member]) => flattened(`${path}.${name}`, member));
 }
 
-/** What is there, as texts. Names may become the same by what MLflow allows in them, and it takes a key once: the last one. */
+/** Defined values as texts. MLflow's limits may make names equal; since it accepts a key only once, the last one wins. */
 function keyedTexts(entries: readonly (readonly [name: string, value: unknown])[]) {
   const texts = new Map<string, string>();
   for (const [name, value] of entries) {

@@ -1,4 +1,4 @@
-// awb gate: whether a candidate passes against a base, a floor or a published row, for people and for CI.
+// awb gate: decides whether a candidate passes against a base, a floor or a published row, for people and for CI.
 
 import { existsSync, statSync } from 'node:fs';
 import { appendFile } from 'node:fs/promises';
@@ -34,10 +34,10 @@ import {
 import { verdictDocument } from '../view/compare-document.js';
 import { resultPage } from '../view/result-documents.js';
 
-const BASE = 'the run not to fall behind: a label or number in --db, a judged file or its folder, or published:NAME';
+const BASE = 'the run to compare with: a label or number in --db, a judged file or its folder, or published:NAME';
 const GATE_OPTIONS = {
   base: { ...ONE_OF_TWO, help: BASE },
-  candidate: { ...ONE_OF_TWO, help: 'the run to decide about, named in the same way' },
+  candidate: { ...ONE_OF_TWO, help: 'the run to decide on, named in the same way' },
   ...RUN_OPTIONS,
   ...POLICY_OPTIONS,
   ...under('Output', {
@@ -54,11 +54,11 @@ type GateSettings = Settings<typeof GATE_OPTIONS>;
 
 export const command = defineCommand({
   description:
-    'Decides whether a candidate passes, on the interval of its paired difference from a base. Exit codes: 0 GO, 4 NO-GO, 5 INCONCLUSIVE (not enough evidence), 3 INCOMPLETE (evidence is missing), 0 ADVICE (nothing was to be decided).',
+    'Decides whether a candidate passes, by the interval of its paired difference from a base. Exit codes: 0 GO, 4 NO-GO, 5 INCONCLUSIVE (not enough evidence), 3 INCOMPLETE (evidence is missing), 0 ADVICE (there was nothing to decide).',
   examples: {
     'awb gate step-100 step-200': 'two checkpoints, the default policy',
     'awb gate base.jsonl new.jsonl --policy gate.yaml --junit gate.xml': 'a policy, and a report for CI',
-    'awb gate step-100 step-200 --looks 1,3': 'asked after one repeat, and once more after three',
+    'awb gate step-100 step-200 --looks 1,3': 'decide after one repeat, and again after three',
     'awb gate step-200 --min-overall 55 --min terminal=50': 'a floor, without a base',
     'awb gate --base published:Qwen-AgentWorld-35B-A3B step-200': 'a published row, as advice',
   },
@@ -68,7 +68,7 @@ export const command = defineCommand({
   run: runGate,
 });
 
-/** A base can be left out where there is a floor to hold, or a policy that may have one. */
+/** A base can be left out if there is a floor, or a policy that may have one. */
 function missingNames(settings: GateSettings): ('base' | 'candidate')[] {
   const { base, candidate, policy } = settings;
   const needsBase = policy === undefined && !hasFloor(settings);
@@ -79,7 +79,7 @@ function missingNames(settings: GateSettings): ('base' | 'candidate')[] {
 
 async function runGate(settings: GateSettings, io: Io): Promise<ExitCode> {
   requirePageName(settings.html, '--html', settings);
-  // One name alone is the candidate's.
+  // A single name is the candidate's.
   const baseName = settings.candidate === undefined ? undefined : settings.base;
   const published = isPublished(baseName) ? publishedBase(baseName) : undefined;
   const policyFor = await readPolicy(settings, io);
@@ -92,7 +92,7 @@ async function runGate(settings: GateSettings, io: Io): Promise<ExitCode> {
   await heedStop(io);
   const { json, junit: junitFile, jsonReport, summary, html } = settings;
   io.stdout.write(json ? gateJson(report) : gateText(report, lookOf(settings, io)));
-  // On stdout they would break a JSON document. The runner reads both streams.
+  // On stdout they would break a JSON document, and the runner reads both streams.
   (json ? io.stderr : io.stdout).writeCommands?.(annotations(report));
   await appendStepSummary(report, io);
   if (junitFile !== undefined) await writeText(junitFile, junit(report), '--junit', io);
@@ -107,7 +107,7 @@ async function runGate(settings: GateSettings, io: Io): Promise<ExitCode> {
   return report.exitCode;
 }
 
-/** The runs that are named, a published row left out. @throws UserError (2) for one run as base and candidate. */
+/** The named runs, without a published row. @throws UserError (2) if base and candidate are the same run. */
 async function runsOf(settings: GateSettings, io: Io): Promise<Pick<Sides, 'base' | 'candidate'>> {
   const { base, candidate } = settings;
   if (base === undefined || candidate === undefined || isPublished(base)) {
@@ -117,10 +117,10 @@ async function runsOf(settings: GateSettings, io: Io): Promise<Pick<Sides, 'base
   const fixed = (name: string) => `${programName(io)} ${shellLine(['gate', name, candidate, ...where])}`;
   const pair = await readPair(base, candidate, { ...settings, fixed }, io);
   if (!isOneRun(pair)) return pair;
-  throw new UserError(`${pair.base.name} is base and candidate at once, which passes any gate; name two runs`);
+  throw new UserError(`${pair.base.name} is both base and candidate, which passes any gate; name two runs`);
 }
 
-/** Appends to the job summary. Its limit holds for all commands of the step. A summary that cannot be written spoils no verdict. */
+/** Appends to the job summary, whose limit applies to all commands of the step. If it cannot be written, the verdict still stands. */
 async function appendStepSummary(report: GateReport, io: Io): Promise<void> {
   const { GITHUB_STEP_SUMMARY: given } = io.env;
   if (given === undefined || given === '') return;

@@ -1,4 +1,4 @@
-// `awb infer`: puts every chosen row of the benchmark to a world model, as it is or (--scenarios) under instructions.
+// `awb infer`: asks a world model for the next observation of every chosen row, unchanged or (--scenarios) under instructions.
 
 import { join } from 'node:path';
 import { EXIT, type ExitCode, UserError } from '../core/errors.js';
@@ -31,17 +31,17 @@ const OPTIONS = { ...INFER_OPTIONS, ...SCENARIO_OPTIONS, ...BATCH_OPTIONS } as c
 
 export const command = defineCommand({
   description:
-    'Puts every chosen row of the benchmark to a world model and writes predictions.jsonl. The same command continues an interrupted run.',
+    'Asks a world model for the next observation of every chosen row and writes predictions.jsonl. The same command continues an interrupted run.',
   examples: {
     'awb infer --data-dir data --model-base-url http://localhost:8000/v1 \\\n  --model-name my-world-model --output-dir results/step-100':
       'the whole benchmark',
     'awb infer … --batch-dir batch': 'by files for a batch engine; docs/batch.md',
-    'awb infer … --dry-run': 'what that would cost; nothing is asked or written',
+    'awb infer … --dry-run': 'a cost estimate; nothing is asked or written',
     'awb infer … --shard 1/4': 'a part of the rows; awb merge joins the parts',
     'awb infer … --sample 20 --label step-100 --meta step=100': '20 rows of each domain',
-    'awb infer … --rollout --output-dir results/rollout': "whole trajectories, behind the model's own predictions",
+    'awb infer … --rollout --output-dir results/rollout': "whole trajectories, on top of the model's own predictions",
     'awb infer --data-dir data --baseline persistence \\\n  --output-dir results/persistence': 'no model needed',
-    'awb infer … --scenarios standard': 'what the model makes of instructions; no judge needed',
+    'awb infer … --scenarios standard': 'how the model follows instructions; no judge needed',
   },
   daily:
     'data-dir output-dir domains sample label fresh model-base-url model-name model-api-key rollout scenarios max-tokens temperature dry-run budget-usd batch-dir',
@@ -107,7 +107,7 @@ async function inferScenarios(
   return result.exitCode;
 }
 
-/** How to have the predictions judged, as far as infer knows. */
+/** The command line for judging the predictions, with placeholders for the judge. */
 function judgeArguments({ outputDir, dataDir, lean }: InferSettings): string[] {
   return [
     'judge',
@@ -125,9 +125,9 @@ function requireOneModel(settings: InferSettings): void {
   }
 }
 
-/** What a choice smaller than the folder's content did: rows of earlier choices are kept, and asked on. */
+/** A remark if the folder has more rows than this command chose: rows of earlier commands are kept, and continued. */
 function remarkOnChoice(chosen: number, { manifest: { counts } }: StageResult): string | undefined {
   const before = counts.chosen - counts.absent - chosen;
   if (before <= 0) return undefined;
-  return `this command chose ${counted(chosen, 'row')}; ${before} more of earlier ones ${before === 1 ? 'stands' : 'stand'} in the same file (another --output-dir, or --fresh, holds the choice alone)`;
+  return `this command chose ${counted(chosen, 'row')}; ${before} more from earlier commands ${before === 1 ? 'is' : 'are'} in the same file (for only this choice, use --fresh or another --output-dir)`;
 }

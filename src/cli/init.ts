@@ -7,15 +7,15 @@ import { shownPath } from '../core/printable.js';
 import { print } from '../results/output.js';
 import { defineCommand, option, schemaUrl } from '../settings/command.js';
 
-/** The files, each with its schema; examples/ holds their texts. */
+/** The files, each with its schema; their texts are in examples/. */
 const FILES = { 'awb.yaml': 'config', 'gate.yaml': 'gate-policy' };
 
 export const command = defineCommand({
   description:
-    'Writes awb.yaml and gate.yaml, a commented configuration and gate policy, which name their schemas for editors. Existing files are kept.',
+    'Writes a commented configuration (awb.yaml) and gate policy (gate.yaml), which name their schemas for editors. Existing files are kept.',
   examples: {
     'awb init': 'in this folder',
-    'awb infer --config awb.yaml --print-config': 'what a command makes of it',
+    'awb infer --config awb.yaml --print-config': 'the settings that a command reads from it',
   },
   options: { dir: option.text('DIR', 'folder to write to', { default: '.' }) },
   operands: ['dir'],

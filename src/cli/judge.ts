@@ -1,4 +1,4 @@
-// `awb judge`: every prediction is rated by an LLM judge (or by text metrics); the ratings go into judged.jsonl.
+// `awb judge`: an LLM judge (or text metrics) rates every prediction; the ratings go to judged.jsonl.
 
 import { dirname, join, resolve } from 'node:path';
 import { openDataset } from '../benchmark/dataset.js';
@@ -28,15 +28,15 @@ export const command = defineCommand({
   examples: {
     'awb judge results/step-100 \\\n  --judge-base-url https://api.openai.com/v1 --judge-model gpt-5.2':
       'the bundled rubric',
-    'awb judge … --rubrics official': "the paper's judge: its prompts, fetched at their commit, and its reading",
+    'awb judge … --rubrics official': "the paper's judge: its prompts (fetched at a fixed commit) and its parser",
     'awb judge … --batch-dir batch': 'by batch files, at half the price; docs/batch.md',
-    'awb judge … --dry-run': 'what that would cost; nothing is asked or written',
+    'awb judge … --dry-run': 'a cost estimate; nothing is asked or written',
     'awb judge results/step-100 --mode metrics': 'text metrics, no judge needed',
     'awb judge … --mode reference --reference base/predictions.jsonl':
-      'how often the prediction is nearer to the truth than that of another file',
-    'awb judge … --ids KEY --output-dir again': 'a row once more, in a folder of its own',
-    'awb judge … --mode turing': 'how often the prediction is taken for the real observation',
-    'awb judge … --mode decision': 'how often an agent, named in place of the judge, does what it would',
+      "how often the prediction is nearer to the truth than another file's",
+    'awb judge … --ids KEY --output-dir again': 'judge a row again, in a separate folder',
+    'awb judge … --mode turing': 'how often the prediction passes as the real observation',
+    'awb judge … --mode decision': 'how often an agent acts the same after prediction and truth',
   },
   daily:
     'output-dir fresh mode judge-base-url judge-model judge-api-key rubrics judge-repeats recheck dry-run budget-usd batch-dir',
@@ -76,12 +76,12 @@ async function runJudge(settings: JudgeSettings, io: Io, shown: ShownSettings): 
     const beside = await readManifest(`${path.replace(/\.jsonl$/, '')}.manifest.json`);
     const change = changeSince(beside, shownPath(path, io), predictions.sha256);
     if (change !== undefined) noting(settings, io)(change);
-    // A judged file carries the manifest of its predictions in its own.
+    // The manifest of a judged file contains that of its predictions.
     const inferred = beside?.kind === 'judge' ? beside.predictions : beside;
     const dir = outputDir === undefined ? dirname(path) : resolve(io.cwd, outputDir);
     const { judgeBaseUrl: baseUrls, judgeModel: model, judgeApiKey: apiKey } = settings;
     const addresses = { prefix: 'judge', baseUrls, model, apiKey } as const;
-    // Nothing is started for a mode that asks nobody.
+    // A mode without a judge starts nothing.
     const target = keep(mode.asksJudge ? await openTarget(addresses, settings, io) : targetAt(addresses, io));
     const pricing = await openPricing(target, settings, io);
     const work: Judging = { settings, io, shown, predictions, inferred, mode, method, target, pricing, dir };
@@ -91,7 +91,7 @@ async function runJudge(settings: JudgeSettings, io: Io, shown: ShownSettings): 
   }
 }
 
-const ALIKE = 'at temperature 0 a judge is likely to repeat itself; --judge-repeats then only costs more';
+const ALIKE = 'at temperature 0 a judge is likely to repeat itself, so that --judge-repeats only costs more';
 
 async function judgeAll(work: Judging): Promise<ExitCode> {
   const { settings, io, mode, method, dir, predictions } = work;
@@ -103,7 +103,7 @@ async function judgeAll(work: Judging): Promise<ExitCode> {
     judge: mode.asksJudge ? `${work.target.model}-${method.name}` : method.name,
   });
   const fresh = settings.fresh || replaces;
-  // Before anybody is paid for judgements that were meant for the other file.
+  // Shown before judgements meant for the other file are paid for.
   if (why !== undefined && !settings.dryRun) noting(settings, io)(why);
   const { dryRun } = settings;
   const { pricing } = work;
@@ -124,16 +124,16 @@ async function judgeAll(work: Judging): Promise<ExitCode> {
   });
 }
 
-/** Counts are of judgements, and coverage is of predictions: where these differ, both are said. */
+/** A remark if the counts, which are of judgements, differ from the number of predictions. */
 function remarkOnRepeats({ chosen, counts }: Manifest): string | undefined {
   const predictions = Object.values(chosen).reduce((sum, count) => sum + count, 0);
   return counts.chosen > predictions ? `these are judgements of ${counted(predictions, 'prediction')}` : undefined;
 }
 
-/** What to do with the judged file, and before that what would mend it. */
+/** What to do with the judged file, and before that how to fill its gaps. */
 function scoring({ absent, failures }: Counts, judged: string, program: string): string {
   const unpredicted = absent + (failures.prediction ?? 0) + (failures['context-overflow'] ?? 0);
   const lacking = counted(unpredicted, 'row lacks', 'rows lack');
-  const first = unpredicted > 0 ? `repeat awb infer (${lacking} a prediction) and then this command; or ` : '';
+  const first = unpredicted > 0 ? `repeat awb infer (${lacking} a prediction), then this command; or ` : '';
   return `${first}${program} ${shellLine(['score', '--predictions', judged])}`;
 }

@@ -1,4 +1,4 @@
-// `awb likelihood`: how likely a world model holds the true observation of every row to be, in bits a byte; no judge, no generation.
+// `awb likelihood`: the likelihood that a world model gives the true observation of every row, in bits per byte; no judge, no generation.
 
 import { join } from 'node:path';
 import { UserError } from '../core/errors.js';
@@ -14,13 +14,13 @@ import { defineCommand, programName } from '../settings/command.js';
 
 export const command = defineCommand({
   description:
-    'Measures how likely a world model holds the true observation of every chosen row to be, in bits a byte (fewer are better), and writes likelihood.jsonl, which awb score reads. Nothing is generated and nobody judges. The endpoint has to tell the probabilities of a given reply: vLLM does, and so does awb serve (--local). The same command continues an interrupted run.',
+    'Measures the likelihood that a world model gives the true observation of every chosen row, in bits per byte (lower is better), and writes likelihood.jsonl for awb score. Nothing is generated or judged. The endpoint must return the log probabilities of a given reply, as vLLM and awb serve (--local) do. The same command continues an interrupted run.',
   examples: {
     'awb likelihood --data-dir data --model-base-url http://localhost:8000/v1 \\\n  --model-name my-world-model --output-dir results/step-100':
       'the whole benchmark, under vLLM',
     'awb likelihood --data-dir data --local my-checkpoint-Q8_0.gguf': 'a GGUF file, served here for the run',
     'awb likelihood … --sample 20 --label step-100': '20 rows of each domain',
-    'awb likelihood … --dry-run': 'what that would cost; nothing is asked or written',
+    'awb likelihood … --dry-run': 'a cost estimate; nothing is asked or written',
     'awb score --predictions results/step-100/likelihood.jsonl': 'the figures by domain, with intervals',
   },
   daily:

@@ -1,4 +1,4 @@
-// awb merge: run folders of parts, such as the shards of several machines, joined into the folder of one run.
+// awb merge: joins the folders of a run's parts, such as shards from several machines, into the folder of one run.
 
 import { relative, resolve } from 'node:path';
 import { z } from 'zod';
@@ -33,16 +33,18 @@ import { findParts, joinJournals, mergedManifest, ownRun, type Part, sharedIdent
 
 const MERGE_OPTIONS = {
   runs: option.list('OUT', 'output folders of the parts: predictions, judgings, likelihoods', { required: true }),
-  'output-dir': option.text('DIR', 'folder of the whole run; merging more parts into it goes on', { required: true }),
-  'data-dir': option.text('DIR', 'folder of *_test.jsonl files; that which the parts were run on by default'),
+  'output-dir': option.text('DIR', 'folder of the complete run; more parts can be merged into it later', {
+    required: true,
+  }),
+  'data-dir': option.text('DIR', "folder of *_test.jsonl files (default: the parts' own)"),
 } as const satisfies OptionTable;
 
 export const command = defineCommand({
   description:
-    'Joins the output folders of parts of one run, predictions and judgings alike, into one folder with the same files that an unsharded run would have written. Every later command reads it, and the unsharded awb infer goes on with what is missing in it.',
+    'Joins the output folders of the parts of one run, both predictions and judgings, into one folder with the files that an unsharded run would have written. Every later command reads it, and the unsharded awb infer fills in missing rows.',
   examples: {
     'awb merge out/part-* --output-dir out/whole': 'eight shards, inferred and judged',
-    'awb merge out/part-3 --output-dir out/whole': 'a part that came late',
+    'awb merge out/part-3 --output-dir out/whole': 'add a late part',
   },
   options: MERGE_OPTIONS,
   operands: ['runs'],
@@ -82,7 +84,7 @@ function documentOf({ name, parts, join, manifest, missing, reasons }: JoinedRun
 function linesOf({ name, parts: all, join, manifest, missing, reasons }: JoinedRun, io: Io): string[] {
   const parts = all.filter(({ isOwn }) => !isOwn);
   const { counts, output, kind } = manifest;
-  // Of several names of a checkpoint one is taken.
+  // If the parts have several labels, the first is used.
   const [label, ...labels] = new Set(all.flatMap((part) => part.manifest.label ?? []));
   const several = (count: number, what: string) => count > 0 && `${counted(count, 'row')} in several parts ${what}`;
   const isLacking = Object.keys(missing).length > 0;
@@ -93,13 +95,15 @@ function linesOf({ name, parts: all, join, manifest, missing, reasons }: JoinedR
     labels.length > 0 && `labelled ${label}; other parts: ${labels.join(', ')}`,
     ...parts.map(
       ({ name, manifest: { state } }) =>
-        !['complete', 'incomplete'].includes(state) && `${name} is ${state}: its rows so far are taken`,
+        !['complete', 'incomplete'].includes(state) && `${name} is ${state}: its rows so far are merged`,
     ),
     several(join.alike, 'with the same record: it counts once'),
-    several(join.mended, 'of which one has failed: the other one counts'),
+    several(join.mended, 'failed in one of them: the other counts'),
     ...join.damages,
     output !== undefined && `written: ${shownPath(output.file, io)}`,
-    isLacking && kind !== 'judge' && 'next: the command of the parts without --shard asks what is missing here',
+    isLacking &&
+      kind !== 'judge' &&
+      "next: run the parts' command without --shard into this folder, for the missing rows",
   ];
   const done = `${name}: ${counts.ok} of ${counts.chosen} done, from ${counted(parts.length, 'part')}`;
   return [done, ...lines.flatMap((line) => (line === false ? [] : `  ${printable(line)}`))];
@@ -111,15 +115,15 @@ function listed(counts: Readonly<Record<string, number>>): string {
     .join(', ');
 }
 
-/** A run that has been put together. */
+/** A merged run. */
 type JoinedRun = Awaited<ReturnType<typeof mergeRuns>>['runs'][number];
 
-/** A run that is to be put together: its name, and its parts, that of the folder before in front if it had such a run. */
+/** A run to be merged: its name and parts. If the output folder already has this run, that is the first part. */
 type Joining = Readonly<{ name: string; parts: readonly Part[] }>;
 
 /**
  * Merges the runs of the parts into one folder, predictions before judgings. `notes` say what was left out.
- * @throws UserError: 2, 66 and 65 for the parts, 78 where they are parts of different runs, 73 and 74 for the folder, 130 or 143 once the
+ * @throws UserError: 2, 66 and 65 for the parts, 78 if they are parts of different runs, 73 and 74 for the folder, 130 or 143 once the
  * user has interrupted
  */
 async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io) {
@@ -142,7 +146,7 @@ async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io) {
     for (const release of releases) release();
   }
 
-  /** Opens the data once. @param recorded where a part found them */
+  /** Opens the data once. @param recorded the folder in a part's manifest */
   async function dataAt(recorded: unknown) {
     const named = settings.dataDir ?? (typeof recorded === 'string' ? recorded : 'data');
     await requireData(named, io);
@@ -157,7 +161,9 @@ async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io) {
     const { dir: from, dataset } = await dataAt(begunAs.data.dir);
     const { fingerprint } = dataset;
     if (identity.data !== fingerprint) {
-      throw identityDiffers(`the rows in ${from} are not those of the parts; name theirs with --data-dir`);
+      throw identityDiffers(
+        `the rows in ${from} differ from those of the parts; name the right folder with --data-dir`,
+      );
     }
     const manifest = { ...begunAs, data: { dir: from, rows: dataset.rows.length, fingerprint } };
     const parts = begun.map((part) => settingsIn(part.manifest));
@@ -171,7 +177,7 @@ async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io) {
     const { name } = joining;
     const begun = begunIn(joining);
     const whole = await wholePredictions(name, begun);
-    // A part in which no judge was asked knows of no snapshot.
+    // A part that asked no judge has no snapshot.
     const { snapshot } = begun.find((part) => part.manifest.identity.snapshot !== undefined)?.manifest.identity ?? {};
     const identity = sharedIdentity(
       begun.map(({ name, manifest }) => {
@@ -183,7 +189,7 @@ async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io) {
     const { run } = asObject(identity.predictions);
     if (run !== whole.manifest?.fingerprint) {
       throw identityDiffers(
-        `${name}.jsonl of the parts is of other predictions than ${shownPath(whole.path, io)}; merge those that were judged`,
+        `${name}.jsonl of the parts judges other predictions than ${shownPath(whole.path, io)}; merge the judged ones`,
       );
     }
     const isLean = whole.manifest !== undefined && settingsIn(whole.manifest).lean;
@@ -194,7 +200,7 @@ async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io) {
       const begunAs = mergedManifest(joining.parts, identity);
       const manifest = {
         ...begunAs,
-        // What a part judged is not what the whole was made of.
+        // The parts' predictions are replaced by the merged ones.
         settings: { ...begunAs.settings, ...('predictions' in begunAs.settings && { predictions: whole.path }) },
         data: { predictions: whole.path, rows: predictions.refs.length },
         predictions: whole.manifest,
@@ -203,7 +209,7 @@ async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io) {
     });
   }
 
-  /** The whole predictions: merged before the judging, or one file that all parts have judged. */
+  /** The complete predictions: merged before the judging, or one file that all parts have judged. */
   async function wholePredictions(name: string, begun: readonly Part[]) {
     const merged = joined.find(({ manifest }) => manifest.kind === 'infer');
     if (merged !== undefined) {
@@ -215,30 +221,30 @@ async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io) {
     });
     const [path = '', ...others] = new Set(judged);
     if (others.length > 0) {
-      throw new UserError(`${name}.jsonl was judged from several files of predictions; name the folders of these, too`);
+      throw new UserError(`${name}.jsonl judges several files of predictions; name their folders as well`);
     }
-    // Undefined for a file of the official script.
+    // The official script writes no manifest.
     const beside = await readManifest(path.replace(/\.jsonl$/i, '.manifest.json'));
     return { path, manifest: beside?.kind === 'judge' ? beside.predictions : beside };
   }
 
   /**
-   * Joins the journals, and has the output made of them as that of any run.
+   * Joins the journals and writes the output from them, as for any run.
    * @param whole the manifest without its counts
-   * @throws UserError: as `joinJournals`, 74 where there is no room
+   * @throws UserError: as `joinJournals`, 74 if the disk is full
    */
   async function joinRun<J extends StageJob>({ name, parts }: Joining, whole: Manifest, kind: MergedKind<J>) {
     const begunAs = { ...whole, settings: { ...whole.settings, 'output-dir': settings.outputDir } };
     const join = await joinJournals(parts, kind.isDone, io.stop);
     const paths = pathsOf({ dir, name });
-    // A manifest in front that names no output: a run that is left like that is put together anew by the next command.
+    // First a manifest without output: if the merge is cut off here, the next command repeats it.
     await writeManifest(paths.manifestPath, { ...begunAs, state: 'running' });
     const remedy = 'make room, and run the same command again';
     await replaceFile(paths.journalPath, join.lines(), { remedy });
     await writeManifest(paths.manifestPath, begunAs);
     const opening = {
       ...{ kind: begunAs.kind, dir, name, fresh: false },
-      // For reading alone: the folder is locked already.
+      // Read only, since the folder is already locked.
       dryRun: true,
       identity: () => begunAs.identity,
       stateOf: kind.stateOf,
@@ -259,16 +265,16 @@ async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io) {
   }
 }
 
-/** The parts that hold rows. */
+/** The parts that have rows. */
 const begunIn = ({ parts }: Joining) => parts.filter(({ isBegun }) => isBegun);
 
-// What each kind of run makes of a joined journal: which records stand, which rows there are, and the output as its own command makes it.
+// How each kind of run reads a joined journal: which records count, which rows there are, and the output as its own command writes it.
 
 const TEXTS = z.array(z.string()).catch([]);
 const COUNT = z.int().optional().catch(undefined);
 const FLAG = z.boolean().catch(false);
 
-/** What is read of a run's settings. What somebody took out stands at its default. */
+/** The settings read from a run's manifest. Missing ones get their defaults. */
 const SETTINGS = z.object({
   domains: TEXTS,
   ids: TEXTS,
@@ -288,7 +294,7 @@ function settingsIn({ settings }: Pick<Manifest, 'settings'>): PartSettings {
   return SETTINGS.parse(settings);
 }
 
-/** The settings of a whole whose parts have these: as many repeats as any, and lean where all are. */
+/** The settings of a merged run: the most repeats of any part, and lean if all parts are. */
 function mostOf(parts: readonly PartSettings[]) {
   return {
     domains: parts.some(({ domains }) => domains.length === 0) ? [] : parts.flatMap(({ domains }) => domains),
@@ -300,24 +306,24 @@ function mostOf(parts: readonly PartSettings[]) {
   };
 }
 
-/** The rows that the parts took, or would have taken without --shard, in input order. @throws UserError as `chooseRows` */
+/** The rows that the parts would choose without --shard, in input order. @throws UserError as `chooseRows` */
 function wholeChoice(dataset: Dataset, parts: readonly PartSettings[]): RowRef[] {
   return inInputOrder(
     new Set(parts.flatMap((part) => chooseRows(dataset.rows, { ...part, sampleSeed: part['sample-seed'] }))),
   );
 }
 
-/** How runs of a kind are put together. */
+/** How runs of a kind are merged. */
 interface MergedKind<J extends StageJob> {
   readonly stateOf: (record: JournalRecord) => RowState;
-  /** Whether a record stands against another of its row that is not done. @throws TypeError for what no run writes */
+  /** Whether a record is done, and so wins over one of the same row that is not. @throws TypeError for a record that no run writes */
   readonly isDone: (record: JournalRecord) => boolean;
   readonly outputOf: (run: Run) => Promise<Omit<StageOutput<J>, 'io' | 'run' | 'manifest'>>;
 }
 
 type MergedRows = Readonly<{ settings: ReturnType<typeof mostOf>; dataset: Dataset; chosen: readonly RowRef[] }>;
 
-/** Predictions of rows by themselves, or measures of their truths. */
+/** Predictions of single rows, or measures of their truths. */
 function mergedRows(manifest: Manifest, rows: MergedRows): MergedKind<InferJob> {
   const mark = madeWith(manifest).dropped.join(' ');
   const [stateOf, outputOf] =
@@ -329,7 +335,7 @@ function mergedRows(manifest: Manifest, rows: MergedRows): MergedKind<InferJob> 
   };
 }
 
-/** Predictions of a rollout, with its file of turns. */
+/** Predictions of a rollout, and its file of turns. */
 function mergedRollout({ from }: JsonObject, rows: MergedRows, stop: AbortSignal): MergedKind<TurnJob> {
   const { settings, dataset } = rows;
   return {
@@ -346,8 +352,8 @@ function mergedRollout({ from }: JsonObject, rows: MergedRows, stop: AbortSignal
 }
 
 /**
- * Judgements, each of a prediction as the whole file has it.
- * @param manifest of the merged run, whose `predictions` are the manifest of that file
+ * Judgements, each of a prediction in the complete file.
+ * @param manifest of the merged run; its `predictions` are the manifest of that file
  */
 function mergedJudging(
   manifest: Manifest,
@@ -359,8 +365,8 @@ function mergedJudging(
   const stamps = new Map(refs.map(({ key, repeat, stamp }) => [rowId(key, repeat), stamp]));
   const predictionOf = (id: string) => id.split('#', 2).join('#');
   /**
-   * Whether a judgement is of the prediction as it stands, by a judge who was asked as the run's identity says. What may stand beside the
-   * prediction (a reference, a simulated history) is behind a plus, and the judge command itself looks at it.
+   * Whether a judgement is of the current prediction, by a judge asked in accordance with the run's identity. The stamp of what was
+   * shown next to the prediction (a reference, a simulated history) follows a plus; the judge command checks it.
    */
   const holds = (recorded: string, stamp: string | undefined, failure: string | undefined) => {
     const [made = '', ...asked] = recorded.split(' ');

@@ -1,4 +1,4 @@
-// awb panel: several judgings of the same predictions joined into one judged file, every judge counting alike.
+// awb panel: joins several judgings of the same predictions into one judged file, with equal weight for every judge.
 
 import { resolve } from 'node:path';
 import { EXIT, UserError } from '../core/errors.js';
@@ -13,18 +13,18 @@ import { COMBINATIONS } from '../stats/agreement/panel.js';
 
 export const command = defineCommand({
   description:
-    'Joins judgings of the same predictions into one judged file, which score, compare, gate, leaderboard and report read like any other. Every judge counts alike. It says how far the judges agree.',
+    'Joins judgings of the same predictions into one judged file, which score, compare, gate, leaderboard and report read like any other. Every judge has equal weight. It also reports how far the judges agree.',
   examples: {
     'awb panel out/judged.jsonl out/judged.qwen.jsonl --output out/panel.jsonl': 'the mean of two judges',
-    'awb panel a.jsonl b.jsonl c.jsonl --combine median --output panel.jsonl': 'the middle of three',
-    'awb panel a.jsonl b.jsonl c.jsonl --quorum 2 --output panel.jsonl': 'rows that one judge failed on, too',
+    'awb panel a.jsonl b.jsonl c.jsonl --combine median --output panel.jsonl': 'the median of three',
+    'awb panel a.jsonl b.jsonl c.jsonl --quorum 2 --output panel.jsonl': 'also rows that one judge failed on',
   },
   options: {
-    judged: option.list('RUN', 'judged files, or folders, of the same predictions and rubrics', { required: true }),
+    judged: option.list('RUN', 'judged files (or folders) of the same predictions and rubrics', { required: true }),
     output: option.text('FILE', 'the judged file to write', { short: 'o', required: true }),
     combine: option.choice(keysOf(COMBINATIONS), "how the judges' ratings become one", { default: 'mean' }),
-    quorum: option.integer("a row needs N judges, not all; each judge's offset is then taken out", { min: 1 }),
-    fresh: option.flag('write over another file; the old one is kept aside'),
+    quorum: option.integer("judges that a row needs (default: all); each judge's offset is then removed", { min: 1 }),
+    fresh: option.flag('replace an existing file; the old one is kept aside'),
   },
   operands: ['judged'],
   async run(settings, io, shown) {

@@ -1,4 +1,4 @@
-// `awb quickstart`: the whole job over recorded rows, with baselines and a tiny random model; no key, no network, no GPU.
+// `awb quickstart`: all steps on recorded rows, with baselines and a tiny random model; no key, no network, no GPU.
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
@@ -20,9 +20,9 @@ const TINY = 'tiny random';
 
 export const command = defineCommand({
   description:
-    'Runs infer, judge and score over the recorded rows that come with the tool: baselines and a tiny random model that is served here, measured by text metrics. Three made-up runs with ratings are for trying what compares checkpoints. No key, no network, no GPU.',
+    'Runs infer, judge and score on the recorded rows that come with the tool, for baselines and a tiny random model served here, measured by text metrics. Three made-up runs with ratings let you try the commands that compare checkpoints. No key, no network, no GPU.',
   examples: { 'awb quickstart': 'writes ./quickstart' },
-  options: { 'output-dir': option.text('DIR', 'folder for what it makes', { default: './quickstart' }) },
+  options: { 'output-dir': option.text('DIR', 'folder for its files', { default: './quickstart' }) },
   async run(settings, io, _shown, awb) {
     const dir = resolve(io.cwd, settings.outputDir);
     const env = { AWB_DATA_DIR: RECORDED, AWB_DB: DEFAULT_DB, AWB_GPU: 'off' };
@@ -66,13 +66,13 @@ export const command = defineCommand({
     }
     say('awb leaderboard');
     const code = await awb(['leaderboard', ...flags], inside);
-    if (!kept.has(TINY)) io.stdout.write('Left out: a tiny model served here; node-llama-cpp is not installed.\n');
+    if (!kept.has(TINY)) io.stdout.write('Left out: the tiny model; node-llama-cpp is not installed.\n');
     io.stdout.write(`\n${nextText(dir, page, io)}`);
     return code;
   },
 });
 
-/** Rows are asked, and measured by text metrics: command lines of awb. */
+/** The command lines of awb that ask rows and measure them by text metrics. */
 function stepsOf(folder: string, label: string, asking: readonly string[]): (readonly string[])[] {
   return [
     ['infer', ...asking, '--output-dir', folder, '--label', label],
@@ -81,7 +81,7 @@ function stepsOf(folder: string, label: string, asking: readonly string[]): (rea
   ];
 }
 
-/** It never ends its thinking, so it is asked not to think. */
+/** The steps of the tiny model. It never ends its thinking, so thinking is turned off. */
 function tinySteps(rows: readonly RowRef[]) {
   const body = '{"chat_template_kwargs":{"enable_thinking":false}}';
   const local = ['--local', TINY_MODEL, '--seed', '1', '--extra-body', body, '--max-tokens', '128'];
@@ -98,8 +98,8 @@ async function shortestRows(): Promise<RowRef[]> {
 
 function nextText(dir: string, page: string, io: Io): string {
   const program = programName({ ...io, cwd: dir });
-  return `The made-up runs are for trying what compares checkpoints: no model predicted
-their rows, and no judge rated them. Try
+  return `The made-up runs are for trying out comparisons: no model predicted their rows,
+and no judge rated them. Try
   cd ${shellLine([shown(dir, io)])}
   awb compare made-up-100 made-up-200
   awb gate made-up-100 made-up-200   # GO
@@ -109,21 +109,21 @@ Next, the benchmark (402 MB) and your own model:
   awb data fetch
   awb infer --model-base-url http://localhost:8000/v1 --model-name NAME
 ${program === 'awb' ? '' : `Here, awb stands for: ${program}\n`}
-All of it in a browser, down to each row:
+Everything in a browser, down to each row:
   open ${shellLine([shown(page, io)])}
 `;
 }
 
-/** A word of a command line; a path below the current folder as one would type it. */
+/** A word of a command line; a path below the current folder is shown relative to it. */
 function shown(word: string, io: Io): string {
   return isAbsolute(word) ? shownPath(word, io) : word;
 }
 
-// Judged runs that are made up: no model predicted these rows and no judge rated them. They show how checkpoints are compared.
+// Made-up judged runs: no model predicted these rows and no judge rated them. They show how checkpoints are compared.
 
 type Domain = (typeof DOMAINS)[number];
 
-/** How much better the rows of a made-up checkpoint are than those of the first: ratings of 1 to 5, by domain. */
+/** How much better the rows of a made-up checkpoint are than those of the first, in points of rating (1 to 5), by domain. */
 const LIFTS = { 100: () => 0, 200: () => 0.12, 300: (domain: Domain) => (domain === 'android' ? -0.25 : 0.25) };
 /** The checkpoints, by step. */
 const MADE_UP_STEPS = [100, 200, 300] as const;
@@ -135,9 +135,9 @@ const LEVELS: Readonly<Record<Domain, number>> = { mcp: 3.6, search: 2.5, termin
 const TURNS = 4;
 
 /**
- * Writes as many rows as the benchmark has, as a judged file holds them, and the file's manifest; the same each time. What makes a row
- * hard is the same for all checkpoints.
- * @returns the name of the folder below `dir` that holds them
+ * Writes a judged file with as many rows as the benchmark, and its manifest; the same each time. All checkpoints share the difficulty
+ * of each row.
+ * @returns the name of their folder in `dir`
  */
 async function writeMadeUpRun(step: (typeof MADE_UP_STEPS)[number], dir: string): Promise<string> {
   const [shared, own] = [randomOf(0), randomOf(step)];
@@ -157,7 +157,7 @@ async function writeMadeUpRun(step: (typeof MADE_UP_STEPS)[number], dir: string)
   return label;
 }
 
-/** As the official script writes rows: what a key and a trajectory are, is read from what was asked. */
+/** A row as the official script writes it: its key and trajectory follow from the prompt. */
 function rowOf(domain: Domain, at: number, rating: () => number) {
   const [id, turn] = [Math.floor(at / TURNS), 1 + (at % TURNS)];
   const ratings = DIMENSIONS.map((dimension) => [dimension, rating()] as const);
@@ -171,7 +171,7 @@ function rowOf(domain: Domain, at: number, rating: () => number) {
   };
 }
 
-/** With a judge that is no other run's, so that nothing else compares with it. */
+/** The manifest. No other run has this judge, so that nothing else can be compared with it. */
 function manifestOf(step: number) {
   const at = { startedAt: `2026-01-01T00:${step / 10}:00.000Z`, endedAt: `2026-01-01T00:${step / 10}:30.000Z` };
   const common = { schema: 'awb.manifest/1', meta: { step: String(step) }, state: 'complete', ...at };

@@ -1,4 +1,4 @@
-// awb runs: what SQLite files hold of runs, listed and shown; another label for a run; and runs taken out.
+// awb runs: lists, shows, renames and removes the runs in SQLite files.
 
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -23,19 +23,18 @@ import type { Space } from '../store/runs.js';
 import { openStoreToChange, withStore } from '../store/store.js';
 
 /** A stored run, as a name, a number or a file. */
-const RUN = option.text('RUN', 'a stored run: its number or label, or its judged file or the folder of that', {
+const RUN = option.text('RUN', 'a stored run: its number, label, judged file or folder', {
   required: true,
 });
-/** The one file that a run is changed in. */
+/** The only file in which a run is changed. */
 const DB = option.text('FILE', 'SQLite file of awb score', { default: DEFAULT_DB });
 
 export const list = defineCommand({
-  description:
-    'Lists the runs of SQLite files by their numbers: what they are called, who judged them, and what came of it.',
+  description: 'Lists the runs in SQLite files by number, with their labels, judges and scores.',
   examples: {
     'awb runs list': 'the runs of awb.sqlite',
     "awb runs list --json | jq '.runs[] | select(.source_exists | not) | .id'":
-      'runs whose judged file is not there any more',
+      'runs whose judged file no longer exists',
   },
   options: {
     db: option.list('FILE', 'SQLite files of awb score', { default: [DEFAULT_DB] }),
@@ -63,7 +62,7 @@ export const list = defineCommand({
 
 export const show = defineCommand({
   description:
-    'Shows all of a stored run: what made it, its scores and failures, and whether its judged file is still the one that was scored.',
+    'Shows everything about a stored run: its settings, scores and failures, and whether its judged file is still the one that was scored.',
   examples: {
     'awb runs show step-100': 'by its label',
     'awb runs show 3 --json | jq .source_state': 'by its number: same, changed, missing or unreadable',
@@ -81,14 +80,14 @@ export const show = defineCommand({
 
 export const rename = defineCommand({
   description:
-    'Gives a stored run another label. awb score keeps it when it scores the run again, unless --label gives one there. The manifest beside the judged file keeps its own.',
+    'Gives a stored run another label. awb score keeps it when it scores the run again, unless given --label. The manifest next to the judged file keeps its own label.',
   examples: {
-    'awb runs rename 3 step-100': 'a name for run 3',
-    'awb runs rename step-100 baseline': 'another name for the run of a label',
+    'awb runs rename 3 step-100': 'label run 3',
+    'awb runs rename step-100 baseline': 'change a label',
   },
   options: {
     run: RUN,
-    name: option.text('NAME', 'what it is called from now on', { required: true, check: checkLabel }),
+    name: option.text('NAME', 'the new label', { required: true, check: checkLabel }),
     db: DB,
   },
   operands: ['run', 'name'],
@@ -98,12 +97,12 @@ export const rename = defineCommand({
       return { found, notes: notesOnLabel(label, found, known) };
     });
     const { run, db, path } = found;
-    // Nothing was open for writing until it was clear what to write.
+    // The file is opened for writing only once the change is known to be valid.
     withStore(path, openStoreToChange, (store) => store.renameRun(run, label));
     const given = isGiven({ label, manifest: run.manifest });
     const names = { before: run.label ?? null, label, label_given: given };
     const before = run.label === undefined ? 'had no label' : `was ${run.label}`;
-    const text = printable(`run ${run.id} of ${db} is ${label} now; it ${before}`);
+    const text = printable(`run ${run.id} of ${db} is now ${label}; it ${before}`);
     print({ schema: 'awb.run-renamed/1', db: path, id: run.id, ...names }, () => `${text}\n`, settings, io);
     notes.forEach(noting(settings, io));
     return EXIT.done;
@@ -112,15 +111,15 @@ export const rename = defineCommand({
 
 export const remove = defineCommand({
   description:
-    'Removes runs from a SQLite file, with their judgements and scores, and gives the room back to the disk. Judged files and journals stay: awb score stores a run again.',
-  examples: { 'awb runs remove 3 4': 'what would go', 'awb runs remove 3 4 --yes': 'removes them' },
+    'Removes runs from a SQLite file, with their judgements and scores, and frees the disk space. Judged files and journals stay: awb score can store a run again.',
+  examples: { 'awb runs remove 3 4': 'list what would be removed', 'awb runs remove 3 4 --yes': 'remove it' },
   options: {
-    runs: option.list('RUN', 'stored runs by number, label, judged file or its folder', {
+    runs: option.list('RUN', 'stored runs, by number, label, judged file or folder', {
       required: true,
       whole: true,
     }),
     db: DB,
-    yes: option.flag('remove them; without it they are only listed'),
+    yes: option.flag('remove them (default: only list them)'),
   },
   operands: ['runs'],
   async run(settings, io) {
@@ -143,16 +142,16 @@ export const remove = defineCommand({
       io.stdout.write(`${table}\nabout ${bytesText(bytes)}; judged files and journals stay\n`);
     }
     for (const { id, source } of runs.filter(({ sourceExists }) => !sourceExists && !quiet)) {
-      const moved = `${shownPath(source, io)} is not there any more; only awb score on the place that it was moved to stores run ${id} again`;
+      const moved = `${shownPath(source, io)} no longer exists; if it was moved, awb score on its new place stores run ${id} again`;
       io.stderr.write(`warning: ${moved}\n`);
     }
-    if (!yes) throw new UserError(`nothing was removed: --yes removes ${counted(runs.length, 'run')}`);
+    if (!yes) throw new UserError(`nothing was removed; add --yes to remove ${counted(runs.length, 'run')}`);
     return EXIT.done;
   },
 });
 
 function roomText(db: string, { before, after }: { readonly before: Space; readonly after: Space }): string {
-  const free = `${bytesText(after.freeBytes)} of ${db} are free for the next runs; they could not be given back, since others write the file or the disk has no room for a copy`;
-  const freed = `${bytesText(before.bytes - after.bytes)} given back, ${db} has ${bytesText(after.bytes)}`;
+  const free = `${bytesText(after.freeBytes)} of ${db} are free for later runs; they could not be returned to the disk, since another process writes the file or the disk has no room for a copy`;
+  const freed = `${bytesText(before.bytes - after.bytes)} freed, ${db} has ${bytesText(after.bytes)}`;
   return `room: ${after.freeBytes > 0 ? free : freed}`;
 }

@@ -1,4 +1,4 @@
-// awb samples: the samples of a judged run by the query of the web app, for terminals and for scripts.
+// awb samples: prints the samples of a judged run, filtered as in the web app, for terminals and scripts.
 
 import { z } from 'zod';
 import { COUNT, documentOf, FIGURE, keyed, TEXT } from '../core/document.js';
@@ -19,18 +19,18 @@ import { openTexts, type RowTexts } from '../view/sample-texts.js';
 
 export const command = defineCommand({
   description:
-    'Prints samples of a judged run, the worst first, with action, truth and prediction and what the judge found: those that awb view lists under the same filters.',
+    "Prints samples of a judged run, worst first, with action, truth, prediction and the judge's findings. The filters are those of awb view.",
   examples: {
     'awb samples results/step-100': 'the 20 worst',
     'awb samples step-100 --filter rating=wrong --filter domain=terminal': 'what went wrong in one domain',
-    'awb samples step-200 --compare step-100 --filter change=worse': 'what became worse, the largest change first',
+    'awb samples step-200 --compare step-100 --filter change=worse': 'what got worse, largest change first',
     'awb samples step-100 --filter failure=empty --json | jq .samples[].key': 'keys for awb infer --ids',
   },
   options: {
     run: JUDGED_RUN,
-    worst: option.integer('samples to show, the worst first', { min: 1, default: 20 }),
+    worst: option.integer('samples to show, worst first', { min: 1, default: 20 }),
     filter: option.map(`which samples, by ${QUERY_PARTS.join(', ')} (docs/view.md)`, { value: 'NAME=VALUE' }),
-    compare: option.text('RUN', 'another run, to filter and sort by what changed against it'),
+    compare: option.text('RUN', 'another run, to filter and sort by changes since then'),
     db: RUN_OPTIONS.db,
     'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean rows'),
   },
@@ -56,7 +56,7 @@ export const command = defineCommand({
   },
 });
 
-/** The query that filters say. @throws UserError (2) for a name or a value that is not known, with the known ones */
+/** The query of the filters. @throws UserError (2) for an unknown name or value, with the known ones */
 function queryOf(filters: Readonly<Record<string, string>>, list: SampleList, against: SampleList | undefined): Query {
   const choices = choicesOf(list, against);
   for (const [name, value] of Object.entries(filters)) {
@@ -96,13 +96,13 @@ export const SAMPLES = z.strictObject({
       figures: z.record(z.string(), FIGURE),
       flags: z.array(z.string()),
       ...keyed(TEXT, 'failure_class', 'failure_reason'),
-      /** The checklist; null where the row holds none. */
+      /** The checklist; null if the row has none. */
       facts: FACTS.nullable(),
       ...keyed(z.array(z.string()), 'strengths', 'weaknesses'),
       ...keyed(z.string(), 'action', 'truth'),
-      /** Null where nothing was predicted. */
+      /** Null if nothing was predicted. */
       prediction: TEXT,
-      /** The model's reply as it came, where it differs. */
+      /** The model's unchanged reply, if it differs from the prediction. */
       reply: TEXT,
     }),
   ),
@@ -120,11 +120,11 @@ function documentOfSample({ list, sample, change, texts }: Shown) {
   };
 }
 
-/** Most lines of an action, and of a truth or a prediction. */
+/** The most lines shown of each text. */
 const MOST_LINES = { action: 4, truth: 8, prediction: 8 };
 
 function textOf(shown: readonly Shown[], found: number, look: Look): string {
-  if (found === 0) return 'no sample is like that\n';
+  if (found === 0) return 'no sample matches\n';
   const more = shown.length < found ? `; --worst ${found} shows all` : '';
   return blocksText([
     ...shown.map((one) => linesOf(one, look)),

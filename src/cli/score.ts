@@ -23,25 +23,26 @@ import { equivalenceCard } from '../stats/equivalence.js';
 import type { StoredName } from '../store/runs.js';
 import { openStore, withStore } from '../store/store.js';
 
-/** What to do about a run whose scores must not be compared, since rows are missing. */
-const STEP_FOR_MISSING = 'the same commands (awb infer, awb judge) ask only for what is missing; then score again';
+/** The next step for a run whose scores must not be compared, since rows are missing. */
+const STEP_FOR_MISSING =
+  'repeat the same commands (awb infer, awb judge), which ask only for missing rows; then score again';
 
 export const command = defineCommand({
   description:
-    'Aggregates a judged file into scores of 0 to 100 per domain and dimension, with coverage and 95 % intervals, and stores all of it in SQLite.',
+    'Aggregates a judged file into scores of 0 to 100 by domain and dimension, with coverage and 95 % intervals, and stores them in SQLite.',
   examples: {
     'awb score results/step-100': 'a table, and the run in awb.sqlite',
-    'awb score out/judged.jsonl --db runs.sqlite --label step-1000': 'another SQLite file, and a name of your own',
-    'awb score results/step-100 --verbose': 'what each domain cost, too',
-    'awb score results/rollout --teacher-forced results/step-100': 'of a rollout: how fast it drifts from the truth',
+    'awb score out/judged.jsonl --db runs.sqlite --label step-1000': 'another SQLite file and label',
+    'awb score results/step-100 --verbose': 'also the cost of each domain',
+    'awb score results/rollout --teacher-forced results/step-100': 'how fast a rollout drifts from the truth',
     'awb score results/step-100 --json | jq .overall.total_score': 'one unrounded figure',
   },
   options: {
-    predictions: option.text('RUN', 'a judged.jsonl, a scenarios.jsonl, or the folder of one', { required: true }),
-    db: option.text('FILE', 'SQLite file, which can hold many runs', { default: DEFAULT_DB }),
-    label: option.text('TEXT', 'name of the checkpoint (default: the one that it has)', { check: shortLabel }),
-    'teacher-forced': option.text('RUN', 'of a rollout: the run with true histories, to tell drift'),
-    'min-coverage': option.number('share of the rows of each domain that must be scored, else exit 3', {
+    predictions: option.text('RUN', 'a judged.jsonl or scenarios.jsonl, or its folder', { required: true }),
+    db: option.text('FILE', 'SQLite file for any number of runs', { default: DEFAULT_DB }),
+    label: option.text('TEXT', 'name of the checkpoint (default: unchanged)', { check: shortLabel }),
+    'teacher-forced': option.text('RUN', 'for a rollout: the run with true histories, to measure drift'),
+    'min-coverage': option.number('least share of rows scored in each domain, else exit 3', {
       min: 0,
       max: 1,
       default: LEAST_COVERAGE,

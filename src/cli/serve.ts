@@ -1,4 +1,4 @@
-// `awb serve`: a GGUF model on this machine, behind the wire format that hosted models speak.
+// `awb serve`: serves a GGUF model on this machine over the wire format of hosted models.
 
 import { once } from 'node:events';
 import { resolve } from 'node:path';
@@ -14,37 +14,37 @@ import { showLoading } from '../serve/loading.js';
 import { readModelFile, requirePossible, settingsThatFit } from '../serve/memory.js';
 import { defineCommand, type OptionTable, option, type Settings, under } from '../settings/command.js';
 
-// biome-ignore format: a table, a line an option
+// biome-ignore format: a table with one line per option
 const OPTIONS = {
   ...under('Model', {
 model: option.text('MODEL', `a GGUF file, hf:user/repo:QUANT, or ${AGENTWORLD.name}`, { required: true }),
-'model-dir': option.text('DIR', 'where downloads are kept (~/.cache/agentworldbench)'),
+'model-dir': option.text('DIR', 'folder for downloads (~/.cache/agentworldbench)'),
 }),
   ...under('Server', {
 host: option.text('ADDRESS', 'address to listen on', { default: '127.0.0.1' }),
-port: option.integer('port; 0 takes a free one', { min: 0, max: 65535, default: 8000 }),
-alias: option.list('NAME', 'another name under which clients may ask; repeatable'),
-'api-key': option.text('KEY', 'key that clients have to send; needed on any address but loopback', { secret: true }),
+port: option.integer('port; 0 for a free one', { min: 0, max: 65535, default: 8000 }),
+alias: option.list('NAME', 'another name for the model; repeatable'),
+'api-key': option.text('KEY', 'key that clients must send; required except on loopback', { secret: true }),
 queue: option.integer('requests that may wait; more get 429', { min: 0, default: 256 }),
-'until-stdin-closes': option.flag('end when standard input closes, with the parent'),
+'until-stdin-closes': option.flag('exit when standard input closes (with the parent)'),
 }),
   ...under('Hardware', {
-parallel: option.integer('slots; 1 makes exact reruns', { min: 1, max: 256, default: 1 }),
-context: option.integer('tokens per slot (default: the most that fits)', { min: 256 }),
-gpu: option.choice(['auto', 'cuda', 'vulkan', 'metal', 'off'], 'what computes', { default: 'auto' }),
-'gpu-layers': option.integer('layers on the GPU (default: the most that fit)', { min: 0 }),
-'kv-cache': option.choice(['auto', 'f16', 'q8_0'], 'type of the cache; auto: f16, or q8_0 where the context would be short', { default: 'auto' }),
-'flash-attention': option.flag('leave flash attention off', { default: true }),
-threads: option.integer('CPU threads (default: cores less one)', { min: 1 }),
+parallel: option.integer('slots; 1 for exact reruns', { min: 1, max: 256, default: 1 }),
+context: option.integer('tokens per slot (default: as many as fit)', { min: 256 }),
+gpu: option.choice(['auto', 'cuda', 'vulkan', 'metal', 'off'], 'backend', { default: 'auto' }),
+'gpu-layers': option.integer('layers on the GPU (default: as many as fit)', { min: 0 }),
+'kv-cache': option.choice(['auto', 'f16', 'q8_0'], 'type of the cache; auto: f16, or q8_0 if the context would be short', { default: 'auto' }),
+'flash-attention': option.flag('turn flash attention off', { default: true }),
+threads: option.integer('CPU threads (default: cores minus one)', { min: 1 }),
 'batch-size': option.integer('tokens per evaluation', { min: 16, max: 65536, default: 512 }),
-'checkpoint-memory': option.integer('MiB of host memory for states to which a next turn can go back', { min: 0, default: 2048 }),
-'thinking-budget': option.integer('most tokens of thinking (default: no limit)', { min: 0 }),
+'checkpoint-memory': option.integer('MiB of host memory for states that later turns can resume', { min: 0, default: 2048 }),
+'thinking-budget': option.integer('most thinking tokens (default: no limit)', { min: 0 }),
 }),
 } as const satisfies OptionTable;
 
 type ServeSettings = Settings<typeof OPTIONS>;
 
-/** Calls under way get this long after the first interrupt. */
+/** Running calls get this long after the first interrupt. */
 const DRAIN_MS = 60_000;
 const REQUEST_TIMEOUT_MS = 120_000;
 
@@ -52,7 +52,7 @@ export const command = defineCommand({
   description:
     "Serves a GGUF model on this machine's GPUs or CPU over OpenAI's wire format: /v1/chat/completions, /v1/models, /health and /metrics.",
   examples: {
-    [`awb serve --model ${AGENTWORLD.name} --parallel 4`]: 'the reference model; downloads 20 GB at first',
+    [`awb serve --model ${AGENTWORLD.name} --parallel 4`]: 'the reference model; downloads 20 GB the first time',
     'awb serve --model my-checkpoint-Q8_0.gguf --port 8081': 'a file of your own',
     'awb infer --data-dir data --local my-checkpoint-Q8_0.gguf': 'serve, infer and stop in one',
   },
@@ -98,7 +98,7 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
     onProgress: (step, done) => loading.step(step, `${step} the model: ${Math.floor(100 * done)} %`),
     threads: settings.threads,
   });
-  // Handled below; without this a failure while the port is being opened would end the process.
+  // Handled below. Without this, a failure while the port is opened would end the process.
   opening.catch(() => undefined);
   const server = await startServer(opening, {
     host: settings.host,
@@ -120,11 +120,11 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
     if (engine !== undefined) {
       io.stdout.write(started(settings, { schema: 'awb.serve/1', url: `${server.url}/v1`, model: engine.facts }));
       await stopped;
-      if (io.stop.aborted) say('stopping: requests under way may end; interrupt again to end at once');
+      if (io.stop.aborted) say('stopping: running requests may finish; interrupt again to end at once');
     }
     await server.close(engine !== undefined && io.stop.aborted ? DRAIN_MS : 0);
     await opening.then((loaded) => loaded.close()).catch(() => undefined);
-    // Being stopped is how a server ends well.
+    // An interrupt is the normal end of a server.
     return io.stop.aborted ? interruption(io.stop) : EXIT.done;
   } catch (error) {
     loading.finish();
@@ -133,7 +133,7 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
   }
 }
 
-/** What is printed once the model is served. */
+/** The text printed once the model is served. */
 function started({ json }: ServeSettings, document: ServeDocument): string {
   if (json) return `${JSON.stringify(document)}\n`;
   const { name, quantization, slots, contextSize, gpu, gpuLayers, threads } = document.model;
@@ -141,7 +141,7 @@ function started({ json }: ServeSettings, document: ServeDocument): string {
   return `serving ${printable(name)} (${printable(quantization)}; ${hardware}; ${slots} x ${contextSize} tokens) at ${document.url}\n`;
 }
 
-/** Aborted by the first interrupt, and where asked when standard input closes. */
+/** Aborted by the first interrupt and, with --until-stdin-closes, when standard input closes. */
 function endingOf(settings: ServeSettings, io: Io): AbortSignal {
   if (!settings.untilStdinCloses) return io.stop;
   const closed = new AbortController();

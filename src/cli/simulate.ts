@@ -1,4 +1,4 @@
-// `awb simulate`: a world that a world model makes up, to act in.
+// `awb simulate`: lets people or agents act in a world simulated by a world model.
 
 import { closing, type ExitCode, UserError } from '../core/errors.js';
 import { printable } from '../core/printable.js';
@@ -22,18 +22,18 @@ import { actInTerminal } from '../simulate/terminal/commands.js';
 
 export const command = defineCommand({
   description:
-    'Lets you act in a world that a world model makes up: type actions and see what the environment shows, as long as the context lasts. With --agent-model an agent acts instead, and every episode is kept as a trajectory of the benchmark. With --listen or --mcp agents elsewhere act.',
+    'Lets you act in a world simulated by a world model: type actions and see the observations, as long as the context lasts. With --agent-model, an agent acts instead, and every episode is kept as a trajectory of the benchmark. With --listen or --mcp, external agents act.',
   examples: {
     'awb simulate --domain terminal --model-base-url http://localhost:8000/v1 \\\n  --model-name my-world-model':
-      'type into a machine that is not there; /help lists the commands',
-    'awb simulate --domain terminal --local model.gguf': 'the same with a model that is served here',
-    'awb simulate --from terminal:179757071433034:6 …': 'go on from a row of the benchmark',
+      'type into a simulated machine; /help lists the commands',
+    'awb simulate --domain terminal --local model.gguf': 'the same, with a model served here',
+    'awb simulate --from terminal:179757071433034:6 …': 'continue from a row of the benchmark',
     "printf 'ls\\npwd\\n/save run\\n' | awb simulate --domain terminal --json …":
-      'a script: a line for each turn, and the trajectory in run_test.jsonl',
+      'a script: one line per turn, and the trajectory in run_test.jsonl',
     'awb simulate --domain terminal --tasks tasks.txt --steps 20 … \\\n  --agent-base-url http://localhost:8001/v1 --agent-model my-agent':
-      'an agent acts, an episode for each task: episodes/episodes_test.jsonl',
+      'an agent acts, one episode per task: episodes/episodes_test.jsonl',
     'awb simulate --listen 127.0.0.1:7860 --record episodes …':
-      'an environment for agents elsewhere (OpenEnv; with --mcp MCP, too)',
+      'an environment for external agents (OpenEnv; --mcp for MCP)',
   },
   daily:
     'domain task tasks from data-dir model-base-url model-name model-api-key local agent-base-url agent-model agent-api-key episodes steps output-dir dry-run budget-usd listen mcp',
@@ -52,7 +52,7 @@ async function simulate(
 ): Promise<ExitCode> {
   const isServed = servesAgents(settings);
   if (namesAgent(settings)) {
-    if (isServed) throw new UserError('either an agent acts (--agent-model), or agents elsewhere do (--listen, --mcp)');
+    if (isServed) throw new UserError('--agent-model cannot be combined with --listen or --mcp; leave one out');
     return playEpisodes(settings, io, shown);
   }
   const notice = (text: string) => {

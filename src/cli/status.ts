@@ -1,4 +1,4 @@
-// awb status: what runs have come to, read from their folders while they work or afterwards.
+// awb status: the progress of runs, read from their folders during the run or afterwards.
 
 import { readdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
@@ -13,17 +13,17 @@ import { type RunStatus, readStatuses, sumOf } from '../results/status.js';
 import { defineCommand, type OptionTable, option, type Settings } from '../settings/command.js';
 
 const OPTIONS = {
-  dirs: option.list('DIR', 'folders of runs, added up (default: results and the folders in it)', { whole: true }),
+  dirs: option.list('DIR', 'folders of runs (default: results and the folders in it)', { whole: true }),
 } as const satisfies OptionTable;
 
 export const command = defineCommand({
   description:
-    'Shows what runs have come to, by their folders, also while another process works there: rows by domain, speed, time left, tokens, dollars and failures. Nothing is locked or written. Exit codes: 0 all complete, 75 one is running or awaits results, 3 one is not complete and nobody works on it.',
+    'Shows the progress of the runs in folders, even while another process is working there: rows by domain, speed, time left, tokens, dollars and failures. Nothing is locked or written. Exit codes: 0 all complete, 75 one is running or awaits results, 3 one is neither complete nor running.',
   examples: {
     'awb status': 'all runs in results',
-    'awb status results/step-100': 'a run, in another terminal than its own',
-    'awb status shards/*': 'several, and all together',
-    'watch -n 10 awb status results/step-100': 'again and again',
+    'awb status results/step-100': 'one run, from another terminal',
+    'awb status shards/*': 'several runs, and their sum',
+    'watch -n 10 awb status results/step-100': 'every ten seconds',
     "awb status results/step-100 --json | jq '.total.left'": 'for programs',
   },
   options: OPTIONS,
@@ -42,10 +42,10 @@ async function status(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitC
     else runs.push(...found);
   }
   if (runs.length === 0) {
-    const remedy = 'name the --output-dir of a run, which has a manifest once it begins to ask';
+    const remedy = 'name the --output-dir of a run; a run has a manifest once it starts asking';
     throw inputMissing(`${without.join('; ')}; ${remedy}`);
   }
-  // A glob names whatever lies there, and nobody has typed the usual folders.
+  // Globs may name other folders, which are only noted. The default folders were not typed, so they are left out silently.
   if (isNamed && without.length > 0 && !settings.quiet) {
     io.stderr.write(`left out: ${printable(without.join('; '))}\n`);
   }
@@ -58,7 +58,7 @@ async function status(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitC
   return runs.every(({ state }) => state === 'complete') ? EXIT.done : EXIT.incomplete;
 }
 
-/** `results`, and the folders in it but for what --fresh has set aside. */
+/** `results` and the folders in it, except those that --fresh has set aside. */
 async function usualFolders({ cwd }: Io): Promise<string[]> {
   const entries = await readdir(resolve(cwd, 'results'), { withFileTypes: true }).catch(() => []);
   const folders = entries.filter((entry) => !entry.isFile() && !/^(\.|before-)/.test(entry.name));
@@ -70,7 +70,7 @@ type Left = Pick<RunStatus, 'failed' | 'left' | 'rows_per_second' | 'seconds_lef
 
 const MOST_FAILURES = 5;
 
-/** A line for each run that has ended, a block with bars for each at work, and a line on all together where there are several. */
+/** A line for each run that has ended, a block with bars for each running one, and a line for the sum of several. */
 export function statusText(
   runs: readonly RunStatus[],
   sum: ReturnType<typeof sumOf>,
@@ -92,22 +92,22 @@ export function statusText(
   return blocksText(sections.map((section) => section.map((line) => withRedFailures(line, look))));
 }
 
-/** Nothing of it is cut off: state and time left stand at its end. */
+/** Wrapped instead of cut off, since state and time left are at its end. */
 function sentence(text: string, { columns }: Look): string[] {
   return wrapped(printable(text), columns, 4);
 }
 
-/** Of a run that has ended: its folder, what it is, what became of it, how many rows, and what else is to be said in a line. */
+/** The cells of a run that has ended: its folder, name, state, rows, and the rest as one text. */
 function endedCells(run: RunStatus, now: number): string[] {
   const { dir, state, total, left } = run;
   const rest = [...leftParts(run), ...spentParts(run).slice(-1), ...lastParts(run, now)].join(', ');
   return [dir, nameOf(run), state, `${grouped(total - left)}/${grouped(total)}`, rest].map((cell) => printable(cell));
 }
 
-/** What to do about a run that has ended and is not complete. */
+/** The next step for a run that has ended without being complete. */
 function remedyLines(run: RunStatus, look: Look): string[] {
   if (run.state === 'complete') return [];
-  const remedy = run.state === 'incomplete' ? 'asks again for what failed' : 'continues';
+  const remedy = run.state === 'incomplete' ? 'asks again for failed rows' : 'continues';
   return [`    the same command ${remedy}`, ...failureLines(run, look)];
 }
 
@@ -116,7 +116,7 @@ function workLines(run: RunStatus, now: number, look: Look & { readonly blocks: 
   const where =
     worker?.host === hostname()
       ? ` (process ${worker.pid})`
-      : ` on ${worker?.host}, if process ${worker?.pid} lives there`;
+      : ` on ${worker?.host}, if process ${worker?.pid} is alive there`;
   const words = state === 'awaiting' ? 'awaits batch results' : `${state}${worker === undefined ? '' : where}`;
   const domains = Object.entries(run.domains).map(([name, status]) => ({ ...status, name: domainName(name) }));
   const bars = [{ ...run, name: 'all' }, ...domains].map((part) => ({ ...part, done: part.ok + part.failed }));
@@ -136,10 +136,10 @@ function failureLines({ failures }: RunStatus, { columns }: Look): string[] {
     .map((line) => shortened(line, columns));
 }
 
-/** Names that say no more than the kind does. */
+/** Default names, which add nothing to the kind. */
 const USUAL_NAMES = ['predictions', 'judged', 'calibration', 'likelihood', 'scenarios', 'episodes'];
 
-/** A label that the folder bears is not said again. */
+/** The run's kind, name and label; a label that the folder already shows is left out. */
 function nameOf({ dir, kind, name, label }: RunStatus): string {
   const isSaid = label === undefined || dir.endsWith(label);
   return `${kind}${USUAL_NAMES.includes(name) ? '' : ` ${name}`}${isSaid ? '' : ` "${label}"`}`;

@@ -1,4 +1,4 @@
-// awb view: a local web app over SQLite files and folders of runs, or the same as a folder of files.
+// awb view: a local web app for SQLite files and folders of runs, or the same as static files.
 
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -13,30 +13,30 @@ import { writeBundle } from '../view/bundle.js';
 import { openLibrary } from '../view/library.js';
 import { startViewer } from '../view/server.js';
 
-/** What is shown where nothing is named: the SQLite file and the runs of the working folder. */
+/** The default: the SQLite file and the runs of the working folder. */
 const USUAL = [DEFAULT_DB, 'results'];
 const PORT = 7531;
 
 export const command = defineCommand({
   description:
-    'Shows runs in a browser: the list with runs at work, learning curves, each run with its samples and what went wrong, two runs compared, leaderboards and calibrations. It reads SQLite files of awb score and folders of runs, writes nothing, and answers this machine alone. Ctrl-C ends it.',
+    'Shows runs in a browser: a list including running ones, learning curves, each run with its samples and errors, comparisons of two runs, leaderboards and calibrations. It reads SQLite files of awb score and folders of runs, writes nothing, and is reachable only from this machine. Ctrl-C ends it.',
   examples: {
     'awb view': 'awb.sqlite and results in this folder',
     'awb view runs.sqlite shards': 'a SQLite file, and a folder of runs',
-    'awb view --bundle site': 'the same as files, which open from a disk and from any web server',
-    'awb view --host 0.0.0.0 --no-open': 'for other machines, by a token in the address',
+    'awb view --bundle site': 'the same as static files, for a disk or any web server',
+    'awb view --host 0.0.0.0 --no-open': 'for other machines, with a token in the address',
   },
   options: {
     places: option.list('PLACE', `files or folders of runs (default: ${USUAL.join(' and ')})`, { whole: true }),
     'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean rows'),
     ...under('Server', {
       host: option.text('ADDRESS', 'address to listen on', { default: '127.0.0.1' }),
-      port: option.integer('port to listen on; 0 takes a free one', { min: 0, max: 65_535, default: PORT }),
+      port: option.integer('port to listen on; 0 for a free one', { min: 0, max: 65_535, default: PORT }),
       open: option.flag('do not open the browser', { default: true }),
     }),
     ...under('Files', {
-      bundle: option.text('DIR', 'write all of it into this folder instead, and end'),
-      'scores-only': option.flag('with --bundle: no texts at all', { belongsTo: 'bundle' }),
+      bundle: option.text('DIR', 'write everything to this folder and exit'),
+      'scores-only': option.flag('with --bundle: leave all texts out', { belongsTo: 'bundle' }),
     }),
   },
   operands: ['places'],
@@ -53,7 +53,7 @@ export const command = defineCommand({
     );
     const index = await library.index();
     if (index.runs.length + index.episodes.length + index.work.length + index.unread.length === 0) {
-      throw inputMissing(`${printable(shown.join(', '))}: no runs there; awb score RUN keeps one in ${DEFAULT_DB}`);
+      throw inputMissing(`${printable(shown.join(', '))}: no runs there; awb score RUN stores one in ${DEFAULT_DB}`);
     }
     if (bundle !== undefined) {
       const dir = resolve(io.cwd, bundle);
@@ -73,7 +73,7 @@ export const command = defineCommand({
     if (!io.stop.aborted) await once(io.stop, 'abort');
     await viewer.close();
     await library.close();
-    // Being stopped is how a server ends well.
+    // An interrupt is the normal end of a server.
     return interruption(io.stop);
   },
 });

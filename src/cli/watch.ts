@@ -1,4 +1,4 @@
-// awb watch: checkpoints that arrive in a folder are served, inferred, judged, scored and gated against a fixed base.
+// awb watch: serves, infers, judges, scores and gates each checkpoint that arrives in a folder, against a fixed base.
 
 import { appendFile, mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -27,12 +27,12 @@ import { wordsOf } from './watch/processes.js';
 
 export const command = defineCommand({
   description:
-    'Evaluates every checkpoint that arrives in a folder, one at a time: it is served by --serve-command, then awb infer, judge, score and gate run with the settings of the configuration file. The gate holds it against the fixed --base; how it stands to the last GO is told for information. The same command goes on after any kill. Exit codes of --once: 0 GO or nothing new, 4 NO-GO, 3 INCOMPLETE, 5 INCONCLUSIVE, 69 a checkpoint could not be evaluated; the worst of all.',
+    'Evaluates every checkpoint that arrives in a folder, one at a time: --serve-command serves it, then awb infer, judge, score and gate run with the settings of the configuration file. The gate compares it with the fixed --base; the difference from the last GO is shown for information. The same command continues after any kill. Exit codes of --once, the worst of all checkpoints: 0 GO or nothing new, 5 INCONCLUSIVE, 3 INCOMPLETE, 4 NO-GO, 69 a checkpoint could not be evaluated.',
   examples: {
     "awb watch checkpoints --config awb.yaml --base step-0 \\\n  --serve-command 'vllm serve {checkpoint} --port {port}'":
       'until it is interrupted',
-    'awb watch … --once': 'what is there, and its exit code, for cron and CI',
-    "awb watch … --on-result './notify.sh {name}'": 'tells each result, as JSON on its standard input',
+    'awb watch … --once': 'only what is there now, with an exit code for cron and CI',
+    "awb watch … --on-result './notify.sh {name}'": 'run a command with each result as JSON on its standard input',
   },
   options: WATCH_OPTIONS,
   operands: ['dir'],
@@ -46,34 +46,34 @@ export const command = defineCommand({
   },
 });
 
-/** @throws UserError (2) for settings that a step would refuse: before any server is started */
+/** Checks settings before any server is started. @throws UserError (2) for settings that a step would refuse */
 async function requireSound(settings: WatchSettings, io: Io, awb: RunAwb): Promise<void> {
   for (const step of STEPS) {
     const [stdout, stderr] = [keptText(), keptText()];
     const args = argumentsOf(step, { name: 'checkpoint', dir: settings.outputDir }, settings);
     const code = await awb([...args, '--print-config', '--json'], { ...io, stdout, stderr });
     if (code !== EXIT.done) throw new UserError(stderr.text().replace(/^awb: |\n$/g, ''), code);
-    // One folder of batch files for all checkpoints would be that of another run from the second one on.
+    // From the second checkpoint on, a shared folder of batch files would belong to another run.
     const { 'batch-dir': batchDir } = asObject(parseObject(stdout.text())?.settings);
     if ((asObject(batchDir).value ?? null) === null) continue;
-    throw new UserError(`all checkpoints would share one folder of batch files; take batch-dir out of ${step}`);
+    throw new UserError(`all checkpoints would share one folder of batch files; remove batch-dir from ${step}`);
   }
 }
 
-/** The base as it was at the first start: how it was named, by what it is found, and SHA-256 hex of the bytes that it was judged in. */
+/** The base at the first start: its given name, the name that finds it, and the SHA-256 (hex) of its judged file. */
 interface Pinned extends Pick<ReadRun, 'source' | 'sha256'> {
   readonly base: string;
   readonly run: string;
 }
 
 /**
- * The name of the run that the first start held checkpoints against, whatever is labelled or scored since.
- * @throws UserError: 2 for a base that is no run, or may be any of several; 78 where it has become another one
+ * The name of the run that was the base at the first start, whatever was labelled or scored since.
+ * @throws UserError: 2 for a base that is not a run, or is ambiguous; 78 if it has become another run
  */
 async function fixedBase({ base, db, outputDir }: WatchSettings, io: Io): Promise<string> {
   const path = join(resolve(io.cwd, outputDir), 'watch.base.json');
   const read = (name: string) => readRun(name, { db: [db], quiet: true, fixed: (one) => `--base ${one}` }, io);
-  // A watch has written it, in this form.
+  // Written below, in this form.
   const pinned = (await readJson(path)) as unknown as Pinned | undefined;
   if (pinned === undefined) {
     const { id, source, sha256 } = await read(base);
@@ -81,11 +81,11 @@ async function fixedBase({ base, db, outputDir }: WatchSettings, io: Io): Promis
     await writeJson(path, { schema: 'awb.watch-base/1', base, run, source, sha256 } satisfies Pinned & JsonObject);
     return run;
   }
-  const holds = `${shownPath(path, io)} holds checkpoints against ${pinned.base} (${shownPath(pinned.source, io)})`;
+  const holds = `by ${shownPath(path, io)}, the base is ${pinned.base} (${shownPath(pinned.source, io)})`;
   const isSame = async (name: string) => (await read(name)).sha256 === pinned.sha256;
   if (base !== pinned.base && !(await isSame(base))) {
     throw identityDiffers(
-      `${holds}, and --base ${oneLine(base, 80)} is another run; give --base ${shellLine([pinned.base])}, or another --output-dir`,
+      `${holds}, but --base ${oneLine(base, 80)} is another run; give --base ${shellLine([pinned.base])}, or another --output-dir`,
     );
   }
   const isThere = await isSame(pinned.run).catch((error: unknown) => {
@@ -94,19 +94,19 @@ async function fixedBase({ base, db, outputDir }: WatchSettings, io: Io): Promis
   });
   if (isThere) return pinned.run;
   throw identityDiffers(
-    `${holds} as it was scored at the first start, and that is no longer there; bring back the judged file of SHA-256 ${pinned.sha256.slice(0, 12)} and run awb score on it, or give another --output-dir`,
+    `${holds} as scored at the first start, which no longer exists; restore the judged file of SHA-256 ${pinned.sha256.slice(0, 12)} and run awb score on it, or give another --output-dir`,
   );
 }
 
 // The watch itself: looks for checkpoints, evaluates them one at a time, and waits for more.
 
-/** What a call with --once ends with, the worst first; what could not be evaluated stands before them all. */
+/** Exit codes of --once, worst first. */
 const WORST_FIRST = [EXIT.unavailable, EXIT.noGo, EXIT.incomplete, EXIT.inconclusive];
 
 /**
- * Watches until it is interrupted, or takes what is there.
- * @throws UserError: 2 for commands, 66 where the folder cannot be read, 73 where another watch works in the output folder, 74 where
- * that cannot be written; what `baseOf` throws, before anything is served and before each gate
+ * Watches until interrupted; with `once`, evaluates only what is there.
+ * @throws UserError: 2 for invalid commands, 66 if the folder cannot be read, 73 if another watch works in the output folder, 74 if that
+ * cannot be written; what `baseOf` throws, before anything is served and before each gate
  */
 async function watch(settings: WatchSettings, baseOf: Work['baseOf'], io: Io): Promise<ExitCode> {
   requireCommands(settings);
@@ -118,10 +118,10 @@ async function watch(settings: WatchSettings, baseOf: Work['baseOf'], io: Io): P
   });
   const release = await lockFile(join(outputDir, '.watch.lock'), `another awb watch works in ${settings.outputDir}`);
   const say = logTo(join(outputDir, 'watch.jsonl'), io.stderr, settings.quiet);
-  io.setLastWords('ended at once: the same command goes on where it was');
+  io.setLastWords('ended at once: the same command continues');
   try {
     await baseOf();
-    await say('started', `watching ${dir}, held against ${settings.base}`, { dir, base: settings.base });
+    await say('started', `watching ${dir}, base ${settings.base}`, { dir, base: settings.base });
     while (!io.stop.aborted) {
       const told = await lookOnce({ settings, io, outputDir, baseOf, say }, dir);
       if (settings.once && !io.stop.aborted) return showResults(told, settings, io);
@@ -131,30 +131,30 @@ async function watch(settings: WatchSettings, baseOf: Work['baseOf'], io: Io): P
     if (!io.stop.aborted) {
       const code = codeOf(error);
       if (code === undefined) throw error;
-      // A full disk keeps every checkpoint from being evaluated, so that the watch ends.
-      const remedy = 'make room or mend its rights: the same command goes on where it was';
+      // On a full disk no checkpoint can be evaluated, so the watch ends.
+      const remedy = 'make room or fix its permissions, then repeat the same command to continue';
       throw cannotWrite(`cannot write into ${outputDir} (${code}); ${remedy}`);
     }
   } finally {
     release();
   }
-  await say('stopped', 'interrupted; the same command goes on where it was');
+  await say('stopped', 'interrupted; the same command continues');
   return interruption(io.stop);
 }
 
-/** To watch.jsonl, and as a line for people to stderr. A log that cannot be written stops nothing. */
+/** Logs to watch.jsonl, and as a line for people to stderr. If the log cannot be written, the watch continues. */
 function logTo(path: string, stderr: TextSink, quiet: boolean): Say {
   return async (type, text, members = {}) => {
     const at = new Date().toISOString();
     const line = oneLine(text, 400);
     if (!quiet) stderr.write(`${at.slice(0, 19)}Z ${line}\n`);
     await appendFile(path, `${JSON.stringify({ v: 'awb.watch/1', type, at, text: line, ...members })}\n`).catch(
-      (error) => stderr.write(`note: cannot write ${path} (${codeOf(error)}); the watch goes on without it\n`),
+      (error) => stderr.write(`note: cannot write ${path} (${codeOf(error)}); the watch continues without it\n`),
     );
   };
 }
 
-/** Evaluates what is to be done, in order; a checkpoint that comes meanwhile is seen at the next look. */
+/** Evaluates the checkpoints that are due, in order. One that arrives meanwhile is found at the next look. */
 async function lookOnce(work: Work, dir: string) {
   const { settings, io, outputDir } = work;
   const told: Awaited<ReturnType<typeof evaluate>>[] = [];
@@ -167,7 +167,7 @@ async function lookOnce(work: Work, dir: string) {
   return told;
 }
 
-/** What a call with --once has found, on standard output. */
+/** Prints the results of --once on standard output. */
 function showResults(told: Awaited<ReturnType<typeof lookOnce>>, { json }: WatchSettings, io: Io): ExitCode {
   const exitCode = WORST_FIRST.find((known) => told.some(({ code }) => code === known)) ?? EXIT.done;
   const results = told.map(({ name, verdict, path }) => ({ name, verdict, result: path }));
@@ -182,9 +182,9 @@ function requireCommands({ serveCommand, onResult, endpoint, port }: WatchSettin
   wordsOf(onResult, '--on-result');
   const names = (name: string) => words.some((word) => word.includes(`{${name}}`));
   if (!names('checkpoint') && !names('name')) {
-    throw new UserError('--serve-command names no {checkpoint}: every checkpoint would be served alike');
+    throw new UserError('--serve-command has no {checkpoint}: it would serve the same model each time; add it');
   }
   if (!names('port') && port === undefined && endpoint.includes('{port}')) {
-    throw new UserError('--serve-command names no {port}: put it in, or say with --port where the server listens');
+    throw new UserError('--serve-command has no {port}; add it, or name the port of the server with --port');
   }
 }

@@ -162,7 +162,7 @@ describe('floors and published rows', () => {
   it('a run that is held against itself is refused, and a copy of it is said to be one', async () => {
     const itself = await gate(['base', 'base', '--min-overall', '1']);
     expect([itself.code, itself.stdout]).toEqual([2, '']);
-    expect(itself.stderr).toContain('base is base and candidate at once, which passes any gate; name two runs');
+    expect(itself.stderr).toContain('base is both base and candidate, which passes any gate; name two runs');
     const copy = join(await temporaryFolder(), 'copy.jsonl');
     await writeFile(copy, await readFile(join(dir, 'base', 'judged.jsonl')));
     const { code, stdout } = await gate(['base', copy]);

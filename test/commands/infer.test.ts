@@ -491,7 +491,7 @@ describe('going on', () => {
     expect(all.stdout).not.toContain('this command chose');
     const { stdout } = await awb(['infer', ...flags, '--sample', '2']);
     expect(stdout).toContain('predictions: 15 of 15 done; 0 in this session');
-    expect(stdout).toMatch(/^this command chose 4 rows; 11 more of earlier ones stand in the same file/m);
+    expect(stdout).toMatch(/^this command chose 4 rows; 11 more from earlier commands are in the same file/m);
     expect((await readRows(join(folder, 'out/predictions.jsonl'))).length).toBe(15);
   });
 

@@ -74,7 +74,7 @@ describe('judgings that lie apart from their predictions', () => {
     const refused = await run.merge(...parts, 'merged');
     expect([refused.code, refused.stderr]).toEqual([
       EXIT.usage,
-      expect.stringContaining('judged from several files of predictions'),
+      expect.stringContaining('judges several files of predictions'),
     ]);
     const { code } = await run.merge('1', '2', '3', ...parts, 'merged');
     expect(code).toBe(EXIT.done);
@@ -87,7 +87,7 @@ describe('judgings that lie apart from their predictions', () => {
     await judgeApart(run, '1');
     await run.infer('other', '--temperature', '0.1');
     const { code, stderr } = await run.merge('judged-1', 'other', 'merged');
-    expect([code, stderr]).toEqual([EXIT.identityDiffers, expect.stringContaining('is of other predictions than')]);
+    expect([code, stderr]).toEqual([EXIT.identityDiffers, expect.stringContaining('judges other predictions than')]);
   });
 });
 

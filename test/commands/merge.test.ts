@@ -209,9 +209,9 @@ describe('what is left out, or not finished, is said', () => {
     await writeFile(run.path('1', 'calibration.manifest.json'), JSON.stringify({ ...manifest, kind: 'calibrate' }));
     const { code, stdout } = await run.merge('1', '2', '3', 'merged');
     expect(code).toBe(EXIT.incomplete);
-    expect(stdout).toMatch(/2 is stopped: its rows so far are taken/);
-    expect(stdout).toMatch(/note: .*3 holds no run \(yet\)/);
-    expect(stdout).toMatch(/note: .*calibration\.jsonl is left out: parts of such a run are no whole/);
+    expect(stdout).toMatch(/2 is stopped: its rows so far are merged/);
+    expect(stdout).toMatch(/note: .*3 has no run \(yet\)/);
+    expect(stdout).toMatch(/note: .*calibration\.jsonl is left out: such a run cannot be merged/);
   });
 
   test('a damaged line of a journal: its row counts as missing, and is asked again', async () => {

@@ -24,7 +24,7 @@ describe('without --yes', () => {
   test('nothing goes, and what would is listed', async () => {
     const before = readFileSync(db);
     const { code, stdout, stderr } = await remove('1', 'step-3');
-    expect([code, stderr]).toEqual([2, 'awb: nothing was removed: --yes removes 2 runs\n']);
+    expect([code, stderr]).toEqual([2, 'awb: nothing was removed; add --yes to remove 2 runs\n']);
     expect(stdout.match(/^ \d .*/gm)?.map((text) => text.split(/ +/).slice(1, 3))).toEqual([
       ['1', 'step-1'],
       ['3', 'step-3'],
@@ -53,7 +53,7 @@ describe('with --yes', () => {
     expect(other()).toEqual(before);
     // Two of three went; tables without rows take some room, too.
     expect(statSync(db).size).toBeLessThan(bytes * 0.6);
-    const room = /room: (\d+) kB given back, awb\.sqlite has (\d+) kB/.exec(stdout);
+    const room = /room: (\d+) kB freed, awb\.sqlite has (\d+) kB/.exec(stdout);
     expect(Number(room?.[2])).toBe(Math.ceil(statSync(db).size / 1000));
     expect(Number(room?.[1]) + Number(room?.[2])).toBeGreaterThanOrEqual(Math.floor(bytes / 1000));
   });
@@ -69,7 +69,7 @@ describe('with --yes', () => {
     rmSync(join(dir, 'step-2'), { recursive: true });
     for (const words of [['2'], ['2', '--yes']]) {
       const { stderr } = await remove(...words);
-      expect(stderr).toContain('warning: step-2/judged.jsonl is not there any more');
+      expect(stderr).toContain('warning: step-2/judged.jsonl no longer exists');
     }
     expect(labels()).toEqual(['step-1', 'step-3']);
   });

@@ -27,7 +27,7 @@ describe('a label that was given', () => {
     await stored('step-1');
     await stored('step-2');
     const { code, stdout, stderr } = await rename('step-1', 'base line');
-    expect([code, stdout]).toEqual([0, 'run 1 of awb.sqlite is base line now; it was step-1\n']);
+    expect([code, stdout]).toEqual([0, 'run 1 of awb.sqlite is now base line; it was step-1\n']);
     expect(stderr).toBe('');
     expect((await line('compare', 'base line', 'step-2')).code).toBe(0);
     const again = await line('score', 'step-1');

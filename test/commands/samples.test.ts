@@ -120,7 +120,7 @@ describe('the text', () => {
     expect(stdout).toContain('turn 3');
     expect(stdout).not.toContain('turn 2');
     expect(stdout.trimEnd()).toMatch(/\n1 of 4 samples; --worst 4 shows all$/);
-    expect((await samples('step-200', '--filter', 'text=nowhere')).stdout).toBe('no sample is like that\n');
+    expect((await samples('step-200', '--filter', 'text=nowhere')).stdout).toBe('no sample matches\n');
   });
 
   it('against another run tells the change, the largest first', async () => {

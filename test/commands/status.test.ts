@@ -153,7 +153,7 @@ test("another host's process is not taken for dead", async () => {
   await writeFile(path, JSON.stringify({ ...manifest, process: { ...manifest.process, host: 'gpu-7' } }));
   expect(await run.status('out')).toMatchObject({ code: EXIT.later, runs: [{ state: 'running' }] });
   const { stdout } = await awb(['status', 'out'], { cwd: run.dir });
-  expect(stdout).toContain(`running on gpu-7, if process ${manifest.process.pid} lives there`);
+  expect(stdout).toContain(`running on gpu-7, if process ${manifest.process.pid} is alive there`);
 });
 
 test('a run that awaits results of batch files is not over', async () => {

@@ -92,7 +92,7 @@ describe('a folder that cannot take the run', () => {
     const part = await run.merge('merged', '1', 'other');
     expect([part.code, part.stdout]).toEqual([
       EXIT.incomplete,
-      expect.stringMatching(/merged: predictions.jsonl holds no row|merged is awaiting/),
+      expect.stringMatching(/merged: predictions.jsonl has no rows|merged is awaiting/),
     ]);
   });
 

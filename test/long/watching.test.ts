@@ -20,12 +20,12 @@ test('a server that never gets ready is logged with its last words, and the watc
   const first = await run.once(...flags, '--wait-ready', '10s');
   expect(first.code).toBe(EXIT.unavailable);
   expect(first.stderr).toMatch(
-    /step-1: not evaluated: the server was not ready after 10 s .*out of memory.*; it is tried again/,
+    /step-1: not evaluated: the server was not ready after 10 s .*out of memory.*; it will be tried again/,
   );
   expect(await run.result('step-2')).toMatchObject({ verdict: 'GO' });
   expect(await run.result('step-1')).toMatchObject({ verdict: 'FAILED', will_retry: true, reason: expect.any(String) });
   const second = await run.once(...flags, '--wait-ready', '0.1s');
-  expect(second.stderr).toMatch(/it is left until it changes/);
+  expect(second.stderr).toMatch(/it is skipped until it changes/);
   const third = await run.once(...flags);
   expect([third.code, await run.started()]).toEqual([EXIT.done, ['step-1', 'step-2', 'step-1']]);
   await run.arrive(complete('step-1', { note: 'mended' }));
@@ -74,7 +74,7 @@ test('without --once it waits for checkpoints, and Ctrl-C stops the server in th
   child.kill('SIGINT');
   const { code, stderr } = await ended;
   expect(code).toBe(EXIT.interrupted);
-  expect(stderr).toMatch(/interrupted; the same command goes on where it was\n$/);
+  expect(stderr).toMatch(/interrupted; the same command continues\n$/);
   for (const pid of await run.pids()) expect(isAlive(pid)).toBe(false);
 }, 300_000);
 
@@ -110,7 +110,7 @@ test('a budget that is spent is no batch: it counts as a failed round', async ()
   const run = await setUp(complete('step-1', {}), '', { judgeMore: ', budget-tokens: 20' });
   const { code, stderr } = await run.once();
   expect(code).toBe(EXIT.unavailable);
-  expect(stderr).toMatch(/not evaluated: awb judge ended with exit code 75.*budget.*it is tried again/);
+  expect(stderr).toMatch(/not evaluated: awb judge ended with exit code 75.*budget.*it will be tried again/);
 }, 300_000);
 
 test.each([
@@ -142,7 +142,9 @@ test('a result that cannot be told, a port that is taken and a command that is n
   expect(taken.stderr).toContain(`port ${judge.port} is taken by another process`);
   expect(taken.stderr).toMatch(/--on-result failed \(exit code 7\); it last said: no mail/);
   const missing = await run.once('--serve-command', 'no-such-engine {checkpoint} {port}');
-  expect(missing.stderr).toContain('not evaluated: the server cannot be started (spawn no-such-engine ENOENT); it is');
+  expect(missing.stderr).toContain(
+    'not evaluated: the server could not be started (spawn no-such-engine ENOENT); it is',
+  );
   const { child, ended } = run.start();
   await run.until(async () => (await readdir(run.dir)).includes('served.step-1.hung'));
   const other = await run.once();

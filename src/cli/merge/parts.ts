@@ -1,4 +1,4 @@
-// The runs in the folders that are to be merged: what their manifests come to in one, and their journals as one.
+// The runs in the folders to be merged: joins their manifests and their journals.
 
 import { hash } from 'node:crypto';
 import { readdir, realpath } from 'node:fs/promises';
@@ -27,30 +27,30 @@ import { pathsOf, requireNoStray } from '../../run/run.js';
 
 /** A part of a run, in its folder. */
 export interface Part {
-  /** How the user knows it. */
+  /** Its name as shown to the user. */
   readonly name: string;
   /** Absolute. */
   readonly dir: string;
   readonly manifest: Manifest;
   /** Of its journal. */
   readonly path: string;
-  /** Whether its journal holds anything: a run that holds nothing binds nobody. */
+  /** Whether its journal has records. Without any, its settings do not have to match. */
   readonly isBegun: boolean;
-  /** Whether it is the run into which the others are joined. */
+  /** Whether it is the run that the others are joined into. */
   readonly isOwn: boolean;
 }
 
 const MANIFEST = '.manifest.json';
 const REMEDY = 'name the output folders of awb infer or awb judge';
 
-/** Runs that are put together out of parts; others plan their rows by all of them. */
+/** Kinds of runs that can be merged from parts. The others plan their rows over all of them. */
 const KINDS: readonly Manifest['kind'][] = ['infer', 'judge', 'likelihood'];
 
 /**
- * Finds the runs, by the name of their files, such as `predictions` and `judged`: predictions come before judgings. `notes` say of folders
- * and of runs in them why they are left out.
- * @throws UserError: 2 for a folder that is named twice, or that is the output; 66 for one that is not there, or whose manifest is not; 65
- * where all that there is cannot be merged
+ * Finds the runs by the names of their files, such as `predictions` and `judged`, predictions before judgings. `notes` say why folders
+ * or runs in them are left out.
+ * @throws UserError: 2 for a folder that is named twice or is the output; 66 if a folder or its manifest is missing; 65 if nothing can
+ * be merged
  */
 export async function findParts(folders: readonly string[], output: string, io: Io) {
   const runs = new Map<string, Part[]>();
@@ -60,29 +60,28 @@ export async function findParts(folders: readonly string[], output: string, io: 
     const dir = resolve(io.cwd, folder);
     const shown = shownPath(dir, io);
     const real = await realPathOf(dir);
-    if (seen.has(real))
-      throw new UserError(`${shown} is named twice, or is the --output-dir, too; name another folder`);
+    if (seen.has(real)) throw new UserError(`${shown} is named twice or is the --output-dir; name another folder`);
     seen.add(real);
     const names = await namesIn(dir, shown);
-    if (names.length === 0) notes.push(`${shown} holds no run (yet)`);
+    if (names.length === 0) notes.push(`${shown} has no run (yet)`);
     for (const name of names) {
       const part = await partIn(dir, name, shown, false);
       if (part === undefined) continue;
       if (!isPart(name, part.manifest)) {
-        notes.push(`${shown}: ${name}.jsonl is left out: parts of such a run are no whole; make it without --shard`);
+        notes.push(`${shown}: ${name}.jsonl is left out: such a run cannot be merged; make it without --shard`);
       } else {
-        if (!part.isBegun) notes.push(`${shown}: ${name}.jsonl holds no row (yet)`);
+        if (!part.isBegun) notes.push(`${shown}: ${name}.jsonl has no rows (yet)`);
         runs.set(name, [...(runs.get(name) ?? []), part]);
       }
     }
   }
-  if (runs.size === 0) throw badData(['there is nothing to merge:', ...notes, REMEDY].join('\n  '));
+  if (runs.size === 0) throw badData(['nothing to merge:', ...notes, REMEDY].join('\n  '));
   const isJudged = (parts: readonly Part[]) => parts.some(({ manifest }) => manifest.kind === 'judge');
   const inOrder = [...runs].sort(([, a], [, b]) => Number(isJudged(a)) - Number(isJudged(b)));
   return { runs: new Map<string, readonly Part[]>(inOrder), notes };
 }
 
-/** What the output has of such a run already: none, or one with rows. @throws UserError (75) while it awaits results */
+/** The run of this name that the output folder already has, if it has rows. @throws UserError (75) while it awaits results */
 export async function ownRun(dir: string, name: string, io: Io): Promise<Part[]> {
   const shown = shownPath(dir, io);
   const own = await partIn(dir, name, shown, true);
@@ -90,17 +89,17 @@ export async function ownRun(dir: string, name: string, io: Io): Promise<Part[]>
     const { outputPath, journalPath } = pathsOf({ dir, name });
     await requireNoStray([outputPath, journalPath], 'choose another --output-dir');
   }
-  // Merged, it would no longer know what it waits for, and pay for it twice.
+  // Once merged, it would forget what it is waiting for, and pay for it twice.
   if (own?.manifest.state === 'awaiting') {
     throw new UserError(
-      `${name}.jsonl in ${shown} awaits results of its batch files; have its own command read them first, and merge then`,
+      `${name}.jsonl in ${shown} awaits results of its batch files; let its own command read them, then merge`,
       EXIT.later,
     );
   }
   return own?.isBegun ? [own] : [];
 }
 
-/** The same path by all its names, as far as it is there. */
+/** The real path, without links; the path itself if it does not exist. */
 const realPathOf = (path: string) => realpath(path).catch(() => path);
 
 async function partIn(dir: string, run: string, name: string, isOwn: boolean): Promise<Part | undefined> {
@@ -109,7 +108,7 @@ async function partIn(dir: string, run: string, name: string, isOwn: boolean): P
   return manifest && { name, dir, manifest, path, isBegun: ((await sizeOf(path)) ?? 0) > 0, isOwn };
 }
 
-/** The names of the runs in a folder. @throws UserError (66) where there is no such folder, or a run in it has no manifest */
+/** The names of the runs in a folder. @throws UserError (66) if the folder is missing, or a run in it has no manifest */
 async function namesIn(dir: string, shown: string): Promise<string[]> {
   const files = await readdir(dir).catch((error: unknown) => {
     throw inputMissing(`cannot read the folder ${shown} (${codeOf(error)}); ${REMEDY}`);
@@ -122,13 +121,13 @@ async function namesIn(dir: string, shown: string): Promise<string[]> {
   return files.flatMap((file) => (file.endsWith(MANIFEST) ? file.slice(0, -MANIFEST.length) : [])).sort();
 }
 
-/** A panel and a recheck are made anew, from the merged judgings. */
+/** Panels and rechecks are not merged: they are recreated from the merged judgings. */
 function isPart(name: string, { kind, identity }: Manifest): boolean {
   return KINDS.includes(kind) && identity.members === undefined && !name.includes(RECHECK);
 }
 
 /**
- * The identity that all parts share, each as it is seen from the merged run.
+ * The identity that all parts share; each is given relative to the merged run.
  * @throws UserError (78) with the fields that differ
  */
 export function sharedIdentity(parts: readonly { readonly name: string; readonly identity: Identity }[]): Identity {
@@ -138,9 +137,9 @@ export function sharedIdentity(parts: readonly { readonly name: string; readonly
     if (differences.length === 0) continue;
     throw identityDiffers(
       [
-        'rows that were made under different settings must not mix, and these parts differ:',
+        'rows made under different settings must not be mixed, and these parts differ:',
         ...differences.map((difference) => `  ${difference}`),
-        'Merge the parts of one run, each made by the same command but for --shard and --output-dir.',
+        'Merge the parts of one run, made by the same command except for --shard and --output-dir.',
       ].join('\n'),
     );
   }
@@ -148,8 +147,8 @@ export function sharedIdentity(parts: readonly { readonly name: string; readonly
 }
 
 /**
- * The manifest of a merged run, as of the first part where nothing else is said, before its rows are counted.
- * @param parts those that the run itself was merged from before are replaced by what they are now
+ * The manifest of a merged run before its rows are counted. Unless stated otherwise, fields are those of the first part.
+ * @param parts replace their earlier state if the run was merged from them before
  */
 export function mergedManifest(
   parts: readonly Pick<Part, 'dir' | 'manifest' | 'isOwn'>[],
@@ -194,24 +193,24 @@ function partOf({ dir, manifest }: Pick<Part, 'dir' | 'manifest'>): MergedPart {
   return { dir, shard, state, startedAt, pace, unrecorded };
 }
 
-/** A part that was continued, or moved, is still the same one. */
+/** A part that was continued or moved is still the same part. */
 function isSame(one: MergedPart, other: MergedPart): boolean {
   const isNamed = one.shard === undefined ? one.dir === other.dir : one.shard === other.shard;
   return isNamed && one.startedAt === other.startedAt;
 }
 
-/** What somebody took out of a manifest is absent. */
+/** The union of lists; lists may be missing in a manifest. */
 function union(lists: readonly (readonly string[] | undefined)[]): string[] {
   return [...new Set(lists.flatMap((list) => list ?? []))];
 }
 
 type Spent = Pick<MergedPart, 'pace' | 'unrecorded'>;
 
-/** What all parts come to, less what the run's own sums hold of its parts of before. */
+/** The sums over all parts, minus the earlier state of parts that the run's own sums already include. */
 function spentOf(plus: readonly Spent[], minus: readonly Spent[]): Spent {
   const total = (of: (part: Spent) => number | undefined) => {
     const sumOf = (parts: readonly Spent[]) => parts.reduce((sum, part) => sum + (of(part) ?? 0), 0);
-    // What is taken off and added again leaves nothing of its fractions.
+    // Rounding removes what floating point leaves of amounts subtracted and added again.
     return Math.max(0, Math.round((sumOf(plus) - sumOf(minus)) * 1000) / 1000);
   };
   const kinds = new Set(plus.flatMap(({ unrecorded }) => keysOf(countsIn(unrecorded?.usage))));
@@ -227,16 +226,16 @@ function spentOf(plus: readonly Spent[], minus: readonly Spent[]): Spent {
   };
 }
 
-// Journals of parts of a run joined into one: which record stands for a row that several parts have, and the lines in their order.
+// Joins the journals of a run's parts: which record counts for a row that several parts have, and the order of the lines.
 
 type JournalPart = Pick<Part, 'name' | 'path' | 'isOwn'>;
-/** A record of a part: where it lies, and what is compared of it. */
+/** A record of a part: its place in the file, and the hashes that are compared. */
 type Entry = ReturnType<typeof entryOf>;
 
 /**
- * Reads the journals. Of a row that several parts have a finished record stands, or else the last failure.
- * @param isDone whether the row of a record need not be asked again; it throws for what no run writes
- * @throws UserError: as `scanJournal`, 65 where two parts have finished a row differently, 130 or 143 once `stop` is aborted
+ * Reads the journals. If several parts have a row, a finished record counts, or else the last failure.
+ * @param isDone whether the row of a record need not be asked again; throws for a record that no run writes
+ * @throws UserError: as `scanJournal`, 65 if two parts have finished a row differently, 130 or 143 once `stop` is aborted
  */
 export async function joinJournals(
   parts: readonly JournalPart[],
@@ -245,11 +244,11 @@ export async function joinJournals(
 ) {
   const entries: Entry[] = [];
   const standing = new Map<string, Entry>();
-  /** Rows that have a record in each part, in the order of the parts. */
+  /** Number of rows with a record, for each part in order. */
   const rows: number[] = [];
-  /** What is damaged in the journals, a sentence each. */
+  /** Damage in the journals, one sentence each. */
   const damages: string[] = [];
-  /** Rows that several parts have: with the same record, and with one that stands because the other failed. */
+  /** Rows that several parts have: with the same record, and with one that counts because the other failed. */
   let [alike, mended] = [0, 0];
   for (const part of parts) {
     const latest = new Map<string, Entry>();
@@ -258,21 +257,21 @@ export async function joinJournals(
       entries.push(entry);
       latest.set(entry.id, entry);
     });
-    // Reading a journal is what takes time; a signal is heard between two of them.
+    // Reading a journal takes time; interrupts are checked between two of them.
     throwIfStopped(stop);
     if (damage !== undefined) damages.push(damage.replace(/^repaired /, 'in '));
     rows.push(latest.size);
     for (const found of latest.values()) {
       const before = standing.get(found.id);
       if (before === undefined || isBetter(found, before)) standing.set(found.id, found);
-      // What the run itself has of a part was merged before.
+      // The run itself has this record from an earlier merge.
       if (before === undefined || (before.part.isOwn && found.line === before.line)) continue;
       if (found.row === before.row) alike++;
       else if (!found.isDone || !before.isDone) mended++;
       else {
         const remedy = before.part.isOwn ? 'merge into a new --output-dir' : 'leave one of the two out';
         throw badData(
-          `the row ${found.id} has different records in ${before.part.name} and in ${part.name}; nothing was merged into this run: ${remedy}`,
+          `the row ${found.id} has different records in ${before.part.name} and ${part.name}; nothing was merged into this run: ${remedy}`,
         );
       }
     }
@@ -280,8 +279,8 @@ export async function joinJournals(
   return { rows, alike, mended, damages, lines };
 
   /**
-   * The lines of the joined journal, each once, with its line end. A later record replaces an earlier one: those that do not stand come
-   * first, without copies of what does.
+   * The lines of the joined journal, each once, with its line end. A later record replaces an earlier one, so records that do not count
+   * come first, without copies of those that do.
    */
   async function* lines(): AsyncGenerator<Uint8Array> {
     const stands = ({ id, part }: Entry) => standing.get(id)?.part === part;
@@ -304,10 +303,10 @@ function entryOf({ id, row, log }: JournalRecord, { offset, bytes }: Line, part:
     offset,
     length: bytes.length,
     isDone,
-    /** Hashes of what goes into the output, and of the whole line. */
+    /** Hashes of the part that goes into the output, and of the complete line. */
     row: digestOf(JSON.stringify(row)),
     line: digestOf(bytes),
-    /** When it was made, as its log says; 0 where that says nothing. */
+    /** Time of the record by its log; 0 if unknown. */
     at: (typeof log.at === 'string' && Date.parse(log.at)) || 0,
   };
 }
@@ -317,7 +316,7 @@ function digestOf(bytes: string | Uint8Array): string {
   return hash('sha256', bytes, 'hex').slice(0, 24);
 }
 
-/** Whether a record that was found takes the place of the one that stood: a finished one does, and of two failures the later. */
+/** Whether a record replaces the one found before: a finished one replaces a failure, and of two failures the later one counts. */
 function isBetter(found: Entry, before: Entry): boolean {
   return found.isDone === before.isDone ? !found.isDone && found.at > before.at : found.isDone;
 }

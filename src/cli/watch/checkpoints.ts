@@ -1,5 +1,5 @@
-// The options of awb watch. The checkpoints in a folder: which are there, which are complete, and a stamp that tells when one has changed.
-// What the watch knows of each: a small file in the folder of its run, so that a watch that was killed goes on.
+// The options of awb watch. The checkpoints in a folder: which exist, which are complete, and a stamp that changes with the weights.
+// The record of each: a small file in the folder of its run, so that a watch can continue after a kill.
 
 import type { Stats } from 'node:fs';
 import { mkdir, readdir, stat } from 'node:fs/promises';
@@ -11,37 +11,37 @@ import { type OptionTable, option, type Settings, under } from '../../settings/c
 
 export const WATCH_OPTIONS = {
   ...under('Checkpoints', {
-    dir: option.text('DIR', 'folder in which checkpoints arrive, each a folder or a file of it', { required: true }),
+    dir: option.text('DIR', 'folder in which checkpoints (folders or files) arrive', { required: true }),
     pattern: option.text('GLOB', 'names of checkpoints, with * and ?, such as "step-*"', { default: '*' }),
-    marker: option.text('NAME', 'file in a checkpoint, or beside it as <checkpoint>.NAME, once it is complete', {
+    marker: option.text('NAME', 'file in a complete checkpoint, or next to it as <checkpoint>.NAME', {
       default: 'COMPLETE',
       check: (text) => (/^[^/\\]+$/.test(text) ? undefined : 'the name of a file'),
     }),
   }),
   ...under('Server', {
     'serve-command': option.list('COMMAND', 'serves {checkpoint} at {port}; no shell', { required: true, whole: true }),
-    endpoint: option.text('URL', 'where it is asked', { default: 'http://127.0.0.1:{port}/v1' }),
-    port: option.integer('its port; a free one where none is given', { min: 1, max: 65535 }),
-    'served-model': option.text('NAME', 'model to ask for; the first that the server lists where none is given'),
+    endpoint: option.text('URL', 'address of the server', { default: 'http://127.0.0.1:{port}/v1' }),
+    port: option.integer('port of the server (default: a free one)', { min: 1, max: 65535 }),
+    'served-model': option.text('NAME', 'model to ask for (default: the first that the server lists)'),
     'wait-ready': option.duration('longest wait until the server lists its models', { min: 0.001, default: 900 }),
   }),
   ...under('Gate', {
     base: option.text('RUN', 'the fixed run: a label or number in --db, or a path', { required: true }),
   }),
   ...under('Output', {
-    'output-dir': option.text('DIR', 'folder of watch.jsonl and of a folder a checkpoint', { default: './watch' }),
-    db: option.text('FILE', 'SQLite file that scores go to', { default: 'awb.sqlite' }),
-    'on-result': option.list('COMMAND', 'gets each result as JSON on its standard input', { whole: true }),
+    'output-dir': option.text('DIR', 'folder of watch.jsonl and one folder per checkpoint', { default: './watch' }),
+    db: option.text('FILE', 'SQLite file for the scores', { default: 'awb.sqlite' }),
+    'on-result': option.list('COMMAND', 'run with each result as JSON on standard input', { whole: true }),
   }),
   ...under('Watching', {
-    'pass-env': option.list('NAME', 'secrets, by the names of their variables, that the server and --on-result get'),
-    once: option.flag('take what is there, and end with its exit code'),
-    every: option.duration('time between two looks at DIR', { min: 0.01, default: 60 }),
-    tries: option.integer('rounds in which a checkpoint that cannot be evaluated is tried', { min: 1, default: 3 }),
+    'pass-env': option.list('NAME', 'secret variables that the server and --on-result get'),
+    once: option.flag('evaluate what is there now, and exit with its code'),
+    every: option.duration('time between looks at DIR', { min: 0.01, default: 60 }),
+    tries: option.integer('rounds of trying to evaluate a failing checkpoint', { min: 1, default: 3 }),
   }),
 } as const satisfies OptionTable;
 
-/** As they were given, with the path of the configuration file that the steps read, too. */
+/** The settings as given, plus the path of the configuration file that the steps read. */
 export type WatchSettings = Settings<typeof WATCH_OPTIONS> & { readonly config: string };
 
 interface Checkpoint {
@@ -49,7 +49,7 @@ interface Checkpoint {
   readonly name: string;
   /** Absolute. */
   readonly path: string;
-  /** Size and time of its marker, which is written anew with other weights. */
+  /** Size and time of its marker, which is rewritten with new weights. */
   readonly stamp: string;
 }
 
@@ -57,8 +57,8 @@ interface Checkpoint {
 const IN_ORDER = new Intl.Collator('en', { numeric: true });
 
 /**
- * The complete checkpoints of a folder in the order of their names, numbers by their size.
- * @throws UserError (66) where the folder cannot be read
+ * The complete checkpoints of a folder, sorted by name with numbers by value.
+ * @throws UserError (66) if the folder cannot be read
  */
 export async function checkpointsIn(
   dir: string,
@@ -87,7 +87,7 @@ async function statOf(path: string): Promise<Stats | undefined> {
 const SCHEMA = 'awb.watch-checkpoint/1';
 const FILE = 'checkpoint.json';
 
-/** The steps that are kept once they are done, with their exit codes. */
+/** The steps, recorded with their exit codes once they are done. */
 export const STEPS = ['infer', 'judge', 'score', 'gate'] as const;
 export type Step = (typeof STEPS)[number];
 
@@ -95,20 +95,20 @@ interface CheckpointRecord extends Checkpoint {
   readonly steps: Partial<Record<Step, number>>;
   /** Rounds that failed. */
   readonly failures: number;
-  /** Set once its result has been told. */
+  /** Set once its result has been reported. */
   readonly verdict?: string;
   readonly finishedAt?: string;
 }
 
-/** A checkpoint with its run's folder, and what is known of it. */
+/** A checkpoint's record, and the folder of its run. */
 export interface Kept {
   readonly dir: string;
   record: CheckpointRecord;
 }
 
 /**
- * The run folder of a checkpoint: that of its name, or the next one (`step-100.2`) where another checkpoint had that name, since
- * predictions of other weights must not be mixed.
+ * The run folder of a checkpoint: named after it, or with a number (`step-100.2`) if another checkpoint had that name, since
+ * predictions of different weights must not be mixed.
  * @throws UserError (65, 66) for a record that cannot be read
  */
 export async function keptOf(outputDir: string, checkpoint: Checkpoint): Promise<Kept> {
@@ -121,15 +121,15 @@ export async function keptOf(outputDir: string, checkpoint: Checkpoint): Promise
   }
 }
 
-/** The record in a run's folder; undefined where the watch has not made it. */
+/** The record in a run's folder; undefined if the watch did not create the folder. */
 export async function recordIn(dir: string): Promise<CheckpointRecord | undefined> {
   const value = await readJson(join(dir, FILE));
   if (value?.schema !== SCHEMA || typeof value.stamp !== 'string' || !isObject(value.steps)) return undefined;
-  // The watch has written it, in this form.
+  // Written by `keepRecord`, in this form.
   return value as unknown as CheckpointRecord;
 }
 
-/** Adds to what is known of a checkpoint, and writes it down. */
+/** Adds to a checkpoint's record, and writes it. */
 export async function keepRecord(kept: Kept, more: Partial<CheckpointRecord>): Promise<void> {
   kept.record = { ...kept.record, ...more };
   await mkdir(kept.dir, { recursive: true });

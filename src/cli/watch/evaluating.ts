@@ -1,5 +1,5 @@
-// One checkpoint from its server to its verdict: steps of this program, each a process of its own, the document of its result, and the
-// command that is given it. What is done is kept, so that a watch that was killed goes on where it was.
+// Takes one checkpoint from its server to its verdict: the steps of this program, each in its own process, the result's document, and the
+// command that receives it. Finished steps are recorded, so that a watch can continue after a kill.
 
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ import {
   wordsOf,
 } from './processes.js';
 
-/** Logs a thing that happens: a line for people, and members for programs. */
+/** Logs an event: a line for people, and members for programs. */
 export type Say = (
   type: 'started' | 'serving' | 'step' | 'result' | 'failed' | 'command' | 'stopped',
   text: string,
@@ -37,7 +37,7 @@ export interface Work {
   readonly settings: WatchSettings;
   readonly io: Io;
   readonly say: Say;
-  /** Looks whether the base is the run that it was at the first start, and gives the name by which a gate finds that one. */
+  /** Checks that the base is still the run of the first start, and returns the name by which a gate finds it. */
   readonly baseOf: () => Promise<string>;
   /** Absolute. */
   readonly outputDir: string;
@@ -45,7 +45,7 @@ export interface Work {
 
 const VERDICTS = ['GO', 'NO-GO', 'INCONCLUSIVE', 'INCOMPLETE', 'ADVICE'] as const;
 
-/** What a checkpoint has come to: how that is logged, the exit code of `--once`, a sentence, and what its document says. */
+/** The outcome for a checkpoint: the type of its event, the exit code of `--once`, a sentence, and the content of its document. */
 interface Outcome {
   readonly type: 'result' | 'failed';
   readonly code: ExitCode;
@@ -54,9 +54,9 @@ interface Outcome {
 }
 
 /**
- * Evaluates a checkpoint as far as it is not, writes its result and tells it.
- * @returns the verdict, its exit code, the line on it, and the path of its document
- * @throws what `io.stop` was aborted with, and UserError where the folder cannot be written
+ * Evaluates what is left of a checkpoint, then writes and reports its result.
+ * @returns the verdict, its exit code, its line of text, and the path of its document
+ * @throws the reason of `io.stop`, and UserError if the folder cannot be written
  */
 export async function evaluate(work: Work, kept: Kept) {
   const { settings, io, say } = work;
@@ -66,7 +66,7 @@ export async function evaluate(work: Work, kept: Kept) {
     if (io.stop.aborted || !(error instanceof NotEvaluated)) throw error;
     const reason = error.message;
     const will_retry = failures + 1 < settings.tries;
-    const text = `not evaluated: ${reason}; ${will_retry ? 'it is tried again' : 'it is left until it changes'}`;
+    const text = `not evaluated: ${reason}; ${will_retry ? 'it will be tried again' : 'it is skipped until it changes'}`;
     return { type: 'failed', code: EXIT.unavailable, text, result: { verdict: 'FAILED', reason, will_retry } };
   });
   const { type, code, result } = outcome;
@@ -82,7 +82,7 @@ export async function evaluate(work: Work, kept: Kept) {
   return { name, verdict, code, text, path };
 }
 
-/** Takes the steps that are not done. @throws NotEvaluated */
+/** Runs the remaining steps. @throws NotEvaluated */
 async function decided(work: Work, kept: Kept): Promise<Outcome> {
   const { settings, io, say, baseOf } = work;
   const { dir } = kept;
@@ -91,7 +91,7 @@ async function decided(work: Work, kept: Kept): Promise<Outcome> {
     if (kept.record.steps[step] !== undefined) continue;
     const began = performance.now();
     const place = { name, dir, ...(step === 'gate' && { base: await baseOf() }) };
-    if (step === 'infer') await say('serving', `${name}: its server is started`, { checkpoint: name });
+    if (step === 'infer') await say('serving', `${name}: starting its server`, { checkpoint: name });
     const code = await (step === 'infer'
       ? withServer(kept.record, dir, settings, io, (server) =>
           runStep(step, { ...place, server }, settings, io, server.lost),
@@ -120,7 +120,7 @@ async function decided(work: Work, kept: Kept): Promise<Outcome> {
   return { type: 'result', code: exit_code, text, result };
 }
 
-/** Held against the last checkpoint that passed: for information, since a chain of small losses passes each such step. */
+/** Compares with the last checkpoint that passed. Only for information, since a chain of small losses would pass every such gate. */
 async function againstLastGo({ settings, io, outputDir }: Work, dir: string) {
   let last = { name: '', dir: '', at: '' };
   for (const entry of await readdir(outputDir)) {
@@ -140,7 +140,7 @@ async function againstLastGo({ settings, io, outputDir }: Work, dir: string) {
   return { name, difference: totalOf(await documentOf(dir, 'last-go')) };
 }
 
-/** Of a comparison, the difference of the overall total with its interval. */
+/** The difference of the overall total in a comparison, with its interval. */
 function totalOf(comparison: unknown): JsonObject | null {
   const { total } = asObject(asObject(comparison).overall);
   if (!isObject(total)) return null;
@@ -149,8 +149,8 @@ function totalOf(comparison: unknown): JsonObject | null {
 }
 
 /**
- * Runs `--on-result` with the document on its standard input. Whatever comes of it, the watch goes on.
- * @throws what `io.stop` was aborted with, where that has cut it off: the result counts as not told
+ * Runs `--on-result` with the document on its standard input. If it fails, the watch continues.
+ * @throws the reason of `io.stop` if that cut it off: the result then counts as not reported
  */
 async function runOnResult(work: Work, { dir, record }: Kept, path: string): Promise<void> {
   const { settings, io, say } = work;
@@ -169,7 +169,7 @@ async function runOnResult(work: Work, { dir, record }: Kept, path: string): Pro
 }
 
 const BIN = fileURLToPath(new URL('bin.js', PROGRAM));
-/** A step that is asked to end lets its calls end, and saves. */
+/** A step that is told to end finishes its calls and saves. */
 const STEP_GRACE_MS = 30_000;
 const LOCKED_TRIES = 5;
 const LOCKED_WAIT_MS = 3_000;
@@ -179,24 +179,24 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
   infer: ['AWB_MODEL_API_KEY'],
   judge: ['AWB_JUDGE_API_KEY', 'OPENAI_API_KEY', 'HF_TOKEN'],
 };
-/** Exit codes with which a step has done its work; whatever else it ends with says nothing of the checkpoint. */
+/** Exit codes of steps that did their work. Any other code says nothing about the checkpoint. */
 const WORKED: readonly ExitCode[] = [EXIT.done, EXIT.incomplete];
 const DECIDED: readonly ExitCode[] = [...WORKED, EXIT.noGo, EXIT.inconclusive];
 
-/** Where a checkpoint's run lies, and who answers for it. */
+/** The folder of a checkpoint's run, and its server. */
 interface StepPlace {
   readonly name: string;
   readonly dir: string;
-  /** What the gate calls the base; as it was given where this is absent. */
+  /** The gate's name for the base; by default as given. */
   readonly base?: string;
-  /** Absent where infer is done. */
+  /** Absent if infer is done. */
   readonly server?: Pick<Server, 'url' | 'model'>;
 }
 
-/** The arguments of a step: everything that the watch does not decide stands in the configuration file. */
+/** The arguments of a step. Everything that the watch does not decide is in the configuration file. */
 export function argumentsOf(step: Step, place: StepPlace, settings: WatchSettings): string[] {
   const { name, dir, base = settings.base } = place;
-  // No server is there yet where the arguments are only looked at.
+  // There is no server yet if the arguments are only checked.
   const { url, model } = place.server ?? { url: endpointAt(settings.endpoint, settings.port ?? 8000), model: 'NAME' };
   const judged = join(dir, 'judged.jsonl');
   const own: Readonly<Record<Step, readonly string[]>> = {
@@ -210,8 +210,8 @@ export function argumentsOf(step: Step, place: StepPlace, settings: WatchSetting
 
 /**
  * Runs a step to its end.
- * @returns its exit code; what it printed lies in the folder (`documentOf`)
- * @throws NotEvaluated where it could not do its work; the reason of `lost` once that is aborted
+ * @returns its exit code; its output is in the folder (`documentOf`)
+ * @throws NotEvaluated if it could not do its work; the reason of `lost` once that is aborted
  */
 async function runStep(
   step: Step,
@@ -225,7 +225,7 @@ async function runStep(
   throw new NotEvaluated(`awb ${step} ended with exit code ${code}${await tailOf(join(place.dir, 'steps.log'))}`);
 }
 
-/** Runs this program; what it prints goes to `<name>.json` in the folder, and what it says to steps.log. */
+/** Runs this program; stdout goes to `<name>.json` in the folder, stderr to steps.log. */
 async function runAwb(
   name: string,
   args: readonly string[],
@@ -242,13 +242,13 @@ async function runAwb(
     if (code !== EXIT.done) lost?.throwIfAborted();
     stop.throwIfAborted();
     if (code === null) throw new NotEvaluated(`awb ${name} was ended (${fault ?? signal})${await tailOf(log)}`);
-    // The step of a watch that was killed may still save what it had, and holds the folder until then.
+    // After a kill of the watch, its step may still be saving, and locks the folder until then.
     if (code !== EXIT.cannotCreate || tries === LOCKED_TRIES) return code;
     await wait(LOCKED_WAIT_MS, undefined, { signal: stop }).catch(() => undefined);
   }
 }
 
-/** The JSON document that a step has printed; undefined where it printed none. */
+/** The JSON document that a step has printed; undefined if there is none. */
 async function documentOf(dir: string, name: string): Promise<JsonObject | undefined> {
   return parseObject(await readFile(join(dir, `${name}.json`), 'utf8').catch(() => ''));
 }

@@ -1,4 +1,4 @@
-// A process between the watch and a command: it ends the command, and all that this has started, once the watch is gone.
+// A process between the watch and a command: it ends the command, and everything that started, once the watch is gone.
 
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -11,11 +11,11 @@ export interface GuardTask {
   readonly words: readonly string[];
   /** Milliseconds between asking the command to end and ending it. */
   readonly graceMs: number;
-  /** The file that is its standard input; empty where absent. */
+  /** File for its standard input; empty if absent. */
   readonly input?: string;
-  /** The file that what the command prints is written to; the log where absent. */
+  /** File for its standard output; the log if absent. */
   readonly output?: string;
-  /** The file that everything else it writes is appended to. */
+  /** File that everything else is appended to. */
   readonly log: string;
 }
 
@@ -27,20 +27,20 @@ export interface GuardReport {
   readonly fault?: string;
 }
 
-/** A log that is longer takes the place of the one before it (`LOG.1`), so that both together stay below twice this. */
+/** A longer log is renamed to `LOG.1`, replacing the one before, so that both together stay below twice this. */
 const MOST_LOG_BYTES = 5_000_000;
 const LAST_WORDS_MS = 1_000;
-/** A command that starts processes faster than they can be ended is given up. */
+/** After so many rounds of killing, gives up on a command that starts processes faster than they can be killed. */
 const MOST_ROUNDS = 50;
-/** Stands in the environment of all that the command starts, in its group or not. */
+/** In the environment of everything that the command starts, in its process group or not. */
 const MARK = { AWB_GUARDED: randomUUID() };
 
-// The watch has written it.
+// Written by the watch.
 const { words, graceMs, input, output, log } = JSON.parse(process.argv[2] ?? '{}') as GuardTask;
 const [file = '', ...args] = words;
 let logFile = openSync(log, 'a');
 let logged = fstatSync(logFile).size;
-// In a group of its own: a Ctrl-C at the terminal reaches the watch alone, and the whole group can be ended.
+// In its own process group: a Ctrl-C at the terminal only reaches the watch, and the group can be killed as one.
 const child = spawn(file, args, {
   detached: true,
   stdio: [
@@ -53,12 +53,12 @@ const child = spawn(file, args, {
 for (const stream of [child.stdout, child.stderr]) stream?.on('data', writeLog);
 child.once('error', ({ message }) => report({ code: null, signal: null, fault: message }));
 child.once('exit', (code, signal) => {
-  // What it has left running belongs to it. Its last words are still on their way, and what got away may hold the pipes for ever.
+  // Processes that it left running are killed with it. Its last output may still arrive, but a process that escaped may keep the pipes open.
   kill();
   Promise.race([once(child, 'close'), wait(LAST_WORDS_MS)]).then(() => report({ code, signal }));
 });
 process.stdout.on('error', () => {});
-// The end of the stream is the end of the watch, or its wish.
+// The stream ends when the watch is gone, or wants the command to end.
 process.stdin.resume().once('end', () => {
   send('SIGTERM');
   setTimeout(kill, graceMs).unref();
@@ -66,11 +66,11 @@ process.stdin.resume().once('end', () => {
 
 function report(said: GuardReport): void {
   process.stdout.write(`${JSON.stringify(said)}\n`);
-  // Nothing else keeps this process.
+  // Nothing else keeps this process alive.
   for (const stream of [process.stdin, child.stdout, child.stderr]) stream?.destroy();
 }
 
-/** A full disk costs the log, and not the command. */
+/** A full disk stops the log, but not the command. */
 function writeLog(piece: Uint8Array): void {
   try {
     logged += writeSync(logFile, piece);
@@ -89,18 +89,18 @@ function kill(): void {
   for (let round = 0; round < MOST_ROUNDS && (round === 0 || strays().length > 0); round++) send('SIGKILL');
 }
 
-/** To the command's group, and to what has left it. */
+/** Signals the command's group, and processes that have left it. */
 function send(signal: NodeJS.Signals): void {
   for (const pid of [...(child.pid === undefined ? [] : [-child.pid]), ...strays()]) {
     try {
       process.kill(pid, signal);
     } catch {
-      // It is gone, or the group is empty.
+      // It has ended, or the group is empty.
     }
   }
 }
 
-/** All that carries the mark (on Linux, where /proc tells) and is in another group: a second signal would cut short what ends in order. */
+/** Marked processes in other groups (on Linux, by /proc). Those in the group are left out: a second signal would cut off an orderly end. */
 function strays(): number[] {
   const ids = existsSync('/proc') ? readdirSync('/proc').filter((name) => /^\d+$/.test(name)) : [];
   const textOf = (path: string) => {

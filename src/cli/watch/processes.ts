@@ -1,4 +1,4 @@
-// The processes of a watch: the words of commands and their environment, commands that die with the watch, and a checkpoint's server.
+// The processes of a watch: parses commands, prepares their environment, starts commands that end with the watch, and serves checkpoints.
 
 import { spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -16,23 +16,23 @@ import type { Io } from '../../core/types.js';
 import type { WatchSettings } from './checkpoints.js';
 import type { GuardReport, GuardTask } from './guard.js';
 
-/** Compiled code alone can be started as a process. Tests run the sources, and start what they have compiled before. */
+/** Only compiled code can be started as a process. Tests run the sources, and start code compiled before. */
 export const PROGRAM = new URL(import.meta.url.endsWith('.ts') ? '../../../dist/' : '../../', import.meta.url);
 const GUARD = fileURLToPath(new URL('cli/watch/guard.js', PROGRAM));
 
 /**
  * Starts a command under a guard (guard.ts), and ends it once the signal is aborted.
- * @returns what resolves once the command and all of its group have ended
- * @throws what opening its files throws
+ * @returns resolves once the command and its process group have ended
+ * @throws if its files cannot be opened
  */
 export function startGuarded({ env, cwd, ...task }: GuardTask & Pick<Io, 'env' | 'cwd'>, ending: AbortSignal) {
-  // The guard itself could tell nobody that it cannot open them.
+  // Opened here first, since the guard could not report a failure.
   for (const path of [task.log, task.output ?? task.log]) closeSync(openSync(path, 'a+'));
   const guard = spawn(process.execPath, [GUARD, JSON.stringify(task)], {
     ...{ cwd, env, detached: true },
     stdio: ['pipe', 'pipe', 'ignore'],
   });
-  // A guard that has ended reads nothing more.
+  // A guard that has ended no longer reads.
   guard.stdin.on('error', () => {});
   const end = () => void guard.stdin.end();
   ending.addEventListener('abort', end, { once: true });
@@ -44,17 +44,17 @@ export function startGuarded({ env, cwd, ...task }: GuardTask & Pick<Io, 'env' |
   const ended = new Promise<GuardReport>((done) => {
     guard.once('error', ({ message }) => done({ code: null, signal: null, fault: message }));
     guard.once('close', (_code, signal) =>
-      // Our own guard has written it.
+      // Written by our own guard.
       done((parseObject(said) as GuardReport | undefined) ?? { code: null, signal: signal ?? 'SIGKILL' }),
     );
   });
   return ended.finally(() => ending.removeEventListener('abort', end));
 }
 
-/** Names of variables that hold secrets, and addresses with a password, which only proxies may keep. */
+/** Names of variables with secrets, and addresses with a password, which only proxy variables may keep. */
 const SECRET_NAME = /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|JWT|WEBHOOK)$/i;
 const WITH_PASSWORD = /:\/\/[^/\s]*:[^/\s]*@/;
-/** The environment of what the watch starts: no secrets but those that are named. */
+/** The environment of processes that the watch starts, without secrets other than the named ones. */
 export function envFor(env: Io['env'], keys: readonly string[]): Io['env'] {
   const isSecret = (name: string, value = '') =>
     SECRET_NAME.test(name) || (!/_proxy$/i.test(name) && WITH_PASSWORD.test(value));
@@ -78,20 +78,21 @@ const PIECE = /'([^']*)'|"((?:\\[\s\S]|[^"\\])*)"|\\([\s\S])|[^\s'"\\]/g;
 const WORD = new RegExp(`(?:${PIECE.source})+`, 'g');
 
 /**
- * The words of a command: a list as it is, or one text that is split as a POSIX shell would, with quotes and backslashes and nothing
- * else: no variables, no pipes.
- * @throws UserError (2) for a quote that does not end
+ * The words of a command: a list unchanged, or one text split as a POSIX shell would, with quotes and backslashes but no variables or
+ * pipes.
+ * @throws UserError (2) for an unclosed quote
  */
 export function wordsOf(given: readonly string[], flag: string): string[] {
   const [text = '', ...others] = given;
   if (others.length > 0) return [...given];
-  if (text.replace(WORD, '').trim() !== '') throw new UserError(`${flag}: a quote or a backslash has no end`);
+  if (text.replace(WORD, '').trim() !== '')
+    throw new UserError(`${flag}: a quote is not closed, or a backslash ends the command; fix it`);
   const unquoted = (piece: string, single?: string, double?: string, escaped?: string) =>
     single ?? double?.replace(/\\(["\\$`])/g, '$1') ?? escaped ?? piece;
   return (text.match(WORD) ?? []).map((word) => word.replace(PIECE, unquoted));
 }
 
-/** The words with the values that their braces name; what was filled in is not read again, and other braces stay. */
+/** Replaces names in braces by their values. Values are not expanded again, and unknown names stay. */
 export function filled(words: readonly string[], values: Readonly<Record<string, string>>): string[] {
   return words.map((word) => word.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole));
 }
@@ -101,26 +102,26 @@ export function endpointAt(endpoint: string, port: number): string {
   return filled([endpoint.replace(/\/+$/, '')], { port: String(port) }).join('');
 }
 
-/** A server that does not end when asked to is killed after so long. */
+/** A server that does not end when told to is killed after this time. */
 const GRACE_MS = 15_000;
 const LOOK_EVERY_MS = 250;
 const LONGEST_LOOK_MS = 5_000;
 
-/** Why a checkpoint could not be evaluated, in one sentence; it says nothing of the checkpoint's quality. */
+/** Why a checkpoint could not be evaluated, in one sentence. It says nothing about the checkpoint's quality. */
 export class NotEvaluated extends Error {}
 
 /** A server that is ready. */
 export interface Server {
   readonly url: string;
   readonly model: string;
-  /** Aborted with a `NotEvaluated` where the server ends by itself. */
+  /** Aborted with a `NotEvaluated` if the server ends by itself. */
   readonly lost: AbortSignal;
 }
 
 /**
- * Starts the server of a checkpoint, waits until it lists its models, and stops it once it has been used.
- * @param dir takes its log
- * @throws NotEvaluated where it cannot be started, ends, or is not ready in time
+ * Starts the server of a checkpoint, waits until it lists its models, and stops it after use.
+ * @param dir folder for its log
+ * @throws NotEvaluated if it cannot be started, ends, or is not ready in time
  */
 export async function withServer<T>(
   checkpoint: { readonly name: string; readonly path: string },
@@ -139,7 +140,7 @@ export async function withServer<T>(
   const ended = startGuarded({ words, env, cwd: io.cwd, log, graceMs: GRACE_MS }, stopping.signal).then(
     async ({ code, signal, fault }) => {
       const how = `the server ended by itself (${signal ?? `exit code ${code}`})${await tailOf(log)}`;
-      const reason = fault === undefined ? how : `the server cannot be started (${fault})`;
+      const reason = fault === undefined ? how : `the server could not be started (${fault})`;
       if (!stopping.signal.aborted) lost.abort(new NotEvaluated(reason));
     },
   );
@@ -177,7 +178,7 @@ async function ready(
   throw new NotEvaluated(`the server was not ready after ${waitReady} s (--wait-ready)${await tailOf(log)}`);
 }
 
-/** The models that a server lists, none where it asks for another key; undefined while it is not ready. */
+/** The models that a server lists; none if it wants another key; undefined while it is not ready. */
 async function modelsIn(response: Response): Promise<readonly string[] | undefined> {
   const data = parseObject(await response.text())?.data;
   if (response.status === 401 || response.status === 403) return [];
@@ -186,10 +187,10 @@ async function modelsIn(response: Response): Promise<readonly string[] | undefin
   return models.flatMap((model) => (isObject(model) && typeof model.id === 'string' ? model.id : []));
 }
 
-/** Below the ports that systems hand out: one of those could be taken while a server loads its model. */
+/** Below the range of ephemeral ports, which could be taken while a server loads its model. */
 const [FIRST_PORT, LAST_PORT] = [10_000, 30_000];
 
-/** @throws NotEvaluated where another process has the port: that server would be asked in place of ours */
+/** @throws NotEvaluated if another process has the port: that server would be asked instead of ours */
 async function portFor(port = randomInt(FIRST_PORT, LAST_PORT)): Promise<number> {
   const server = createServer().listen(port, '127.0.0.1');
   await once(server, 'listening').catch(() => {

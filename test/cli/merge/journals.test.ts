@@ -74,7 +74,7 @@ describe('of a row that two parts have', () => {
     expect([join.alike, join.mended]).toEqual([1, 0]);
     await expect(joined({ p: same, q: [record(2, 'x', true, 1)] })).rejects.toMatchObject({
       exitCode: 65,
-      message: expect.stringContaining(`${same[1]?.id} has different records in p and in q; nothing was merged`),
+      message: expect.stringContaining(`${same[1]?.id} has different records in p and q; nothing was merged`),
     });
   });
 

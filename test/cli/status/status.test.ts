@@ -28,7 +28,7 @@ test('a long folder, a far host and large counts keep the state and the time lef
   const lines = text.split('\n');
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
   const said = text.replace(/\s+/g, ' ');
-  expect(said).toContain('running on gpu-node-17.cluster.example.com, if process 4194303 lives there');
+  expect(said).toContain('running on gpu-node-17.cluster.example.com, if process 4194303 is alive there');
   expect(said).toContain('86,421 left, 0.24 rows/s, about 4 days left, 123,456,789 tokens, $12.50');
   expect(said).toContain('step-2000/shards/3: infer "step-2000", running');
   expect(said).toMatch(/all 2 runs: .* 172,842 left, 0\.48 rows\/s, about 4 days left $/);

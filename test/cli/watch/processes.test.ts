@@ -30,7 +30,9 @@ test('several words are taken as they are', () => {
 });
 
 test.each(['serve "a', "serve 'a", 'serve a\\'])('a quote or backslash without an end is refused: %s', (text) => {
-  expect(() => wordsOf([text], '--serve-command')).toThrow('--serve-command: a quote or a backslash has no end');
+  expect(() => wordsOf([text], '--serve-command')).toThrow(
+    '--serve-command: a quote is not closed, or a backslash ends the command',
+  );
 });
 
 test('what is filled in is one word, and is not filled in again', () => {
