@@ -1,4 +1,4 @@
-// People's ratings put to the predictions that they are of, by row and by the hash of the text; those that belong to none are named.
+// Matches people's ratings with predictions, by row and by the hash of the text. Ratings that match none are reported.
 
 import { createHash } from 'node:crypto';
 import { readJudged } from '../benchmark/judged.js';
@@ -14,23 +14,23 @@ import { meanFigure } from '../stats/aggregate.js';
 import type { RatedPrediction } from '../stats/agreement/people.js';
 import { mean } from '../stats/clusters.js';
 
-/** Why a rating may not count, as a sentence has it. */
+/** Why a rating does not count, as part of a sentence. */
 export const REASONS = {
   'no-row': 'it matches no row of the judged file',
   changed: 'the prediction has changed since it was rated',
   ambiguous: 'this row has several predictions, and no prediction_sha256 says which one was rated',
   revised: "it was changed after the judge's ratings were shown",
-  repeated: 'the same person rates the same prediction again further on',
+  repeated: 'the same person rates this prediction again later',
 } as const;
 type Reason = keyof typeof REASONS;
 
-/** Who rates one prediction is compared pair by pair. */
+/** The raters of one prediction are compared in pairs, so their number is limited. */
 const MOST_PEOPLE = 200;
 
 export type Matched = ReturnType<typeof matchRatings>;
 
 /**
- * Puts ratings to predictions. Of several ratings that one person gave one prediction the last counts.
+ * Matches ratings with predictions. If a person rated a prediction more than once, the last rating counts.
  * @param byRow the predictions of each row, by `key#repeat`
  */
 export function matchRatings(
@@ -56,7 +56,7 @@ export function matchRatings(
       const counted = [...byRater.values()].filter((rating) => !leftOut.has(rating));
       if (counted.length > MOST_PEOPLE) {
         const many = `${counted.length} people rated one prediction`;
-        throw badData(`${many}, and agreement is reckoned among at most ${MOST_PEOPLE}; give the files of fewer`);
+        throw badData(`${many}, but agreement supports at most ${MOST_PEOPLE}; give fewer files`);
       }
       const [first, ...more] = counted.map(({ rater, ratings: given }) => {
         return { rater, figures: { ...given, total: mean(DIMENSIONS.map((dimension) => given[dimension])) } };
@@ -71,7 +71,7 @@ export function matchRatings(
       const why = leftOut.get(rating);
       return why === undefined ? [] : [{ place: rating.place, why }];
     }),
-    /** How many have no hash: nobody can tell whether the prediction is still the one that was rated. */
+    /** How many have no hash, so that the prediction may have changed since it was rated. */
     unchecked: ratings.filter((rating) => rating.predictionSha256 === undefined && !leftOut.has(rating)).length,
   };
 }
@@ -86,20 +86,20 @@ function predictionOf(
   return predictions.find(({ sha256 }) => sha256 === hash) ?? 'changed';
 }
 
-/** A prediction and its judgements, which may stand in several files. */
+/** A prediction and its judgements, which may come from several files. */
 interface JudgedPrediction {
   readonly sha256: string;
   readonly rows: Some<JudgedRow>;
 }
 
-/** SHA-256 hex of a prediction as the judge is shown it: what ties a person's rating to the text that was rated. */
+/** SHA-256 (hex) of a prediction as shown to the judge. It ties a person's rating to the rated text. */
 export function predictionHash(shown: string): string {
   return createHash('sha256').update(shown).digest('hex');
 }
 
 /**
- * Reads judged files for the predictions of these rows (`key#repeat`). A row may have several: one for each text that was predicted.
- * @returns the predictions by row, and what is odd about the files, a sentence each
+ * Reads the predictions of these rows (`key#repeat`) from judged files. A row may have several predictions, one for each text.
+ * @returns the predictions by row, and warnings about the files
  * @throws UserError as `readJudged`
  */
 export async function readPredictions(paths: readonly string[], wanted: ReadonlySet<string>, stop: AbortSignal) {
@@ -124,7 +124,7 @@ export async function readPredictions(paths: readonly string[], wanted: Readonly
   return { predictions, warnings };
 }
 
-/** What the judge gave a prediction, averaged over its judgements. Of a row that could not be judged nothing is known. */
+/** The judge's ratings of a prediction, averaged over its judgements; empty for a row that could not be judged. */
 export function judgeFigures({ rows }: Pick<JudgedPrediction, 'rows'>): Partial<Record<Figure, number>> {
   const means = FIGURES.map((figure) => [figure, meanFigure(rows, (row) => possibleRating(row, figure))] as const);
   return Object.fromEntries(means.filter(([, value]) => value !== undefined));

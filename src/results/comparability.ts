@@ -1,5 +1,5 @@
-// What two runs share of what made them, and whether they may be compared; of a rollout, its curves and the teacher-forced run beside it:
-// asked and judged as the rollout was, but for its histories.
+// Whether two runs were made alike and may be compared. For a rollout also its curves, and drift from its teacher-forced run, which was
+// asked and judged like the rollout except for the histories.
 
 import { PROVENANCE, type Provenance } from '../core/decision.js';
 import { badData, identityDiffers, UserError } from '../core/errors.js';
@@ -14,16 +14,15 @@ import { leadingMeasure } from '../report/score-table.js';
 import { type RolloutCard, rolloutCard } from '../stats/rollout.js';
 import type { Pair, ReadRun } from './read-run.js';
 
-/** Whether two runs were made with the same, and a line for each field in which they were not. */
+/** Whether two runs agree in one respect, with a line for each field that differs. */
 interface Shared {
   readonly state: 'equal' | 'different' | 'unknown';
   readonly differences: readonly string[];
 }
 
 /**
- * What two runs share. It is `unknown` where one of them does not say what it was made with, as files of the official script do not.
- * A baseline was asked under no protocol, and counts as equal to any, but a rollout of one to rollouts alone. The data are equal
- * where the rows are.
+ * What two runs share. The state is `unknown` if one of them does not record it, like files of the official script. A baseline has no
+ * protocol and counts as equal to any, but a baseline's rollout only to rollouts. The data are equal if the rows are.
  */
 export function sharedBy(sides: Sides): Readonly<Record<Provenance, Shared>> {
   const shared = sharedButRollout(sides);
@@ -31,7 +30,7 @@ export function sharedBy(sides: Sides): Readonly<Record<Provenance, Shared>> {
   const rollouts = [`${a ?? 'no rollout'} ${SIDES[0]}, ${b ?? 'no rollout'} ${SIDES[1]}`];
   return {
     ...shared,
-    // Only one is a rollout, or both are different ones.
+    // Different if only one is a rollout, or both are of different kinds.
     protocol: a === b ? shared.protocol : { state: 'different', differences: rollouts },
     data: haveSameRows(sides) ? { state: 'equal', differences: [] } : compared(sides, 'data'),
   };
@@ -39,13 +38,13 @@ export function sharedBy(sides: Sides): Readonly<Record<Provenance, Shared>> {
 
 type Side = Pick<ReadRun, 'made' | 'rows'>;
 
-/** Two runs, as far as it matters what they share. */
+/** The parts of two runs that matter for what they share. */
 interface Sides {
   readonly base: Side;
   readonly candidate: Side;
 }
 
-/** How two runs were asked and judged, whether or not one of them is a rollout. */
+/** How two runs were asked and judged, regardless of rollouts. */
 function sharedButRollout(sides: Sides) {
   return recordOf(['judge', 'rubric', 'protocol'], (name) => compared(sides, name));
 }
@@ -53,7 +52,7 @@ function sharedButRollout(sides: Sides) {
 const SIDES = ['in the base', 'in the candidate'] as const;
 
 function compared({ base, candidate }: Sides, name: Provenance): Shared {
-  // A baseline was asked under no protocol.
+  // A baseline has no protocol.
   if (name === 'protocol' && [base, candidate].some(({ made }) => made.baseline !== undefined))
     return { state: 'equal', differences: [] };
   const [a, b] = [base.made.shares[name], candidate.made.shares[name]];
@@ -69,19 +68,19 @@ function haveSameRows({ base, candidate }: Sides): boolean {
   return a.size === b.size && [...a].every((key) => b.has(key));
 }
 
-/** What a reader has to know of how two runs were made: what differs, and what nobody recorded. */
+/** Notes for readers on how two runs were made: what differs, and what was not recorded. */
 export function notesOn(shared: Readonly<Record<Provenance, Shared>>, comparedAnyway: readonly Provenance[]): string[] {
   const of = (state: Shared['state']) => PROVENANCE.filter((name) => shared[name].state === state);
   const different = of('different').map((name) => {
-    const allowed = comparedAnyway.includes(name) ? ', and are compared all the same' : '';
+    const allowed = comparedAnyway.includes(name) ? ', but are compared anyway' : '';
     return `NOT THE SAME: the runs differ in their ${name} (${shared[name].differences.join('; ')})${allowed}.`;
   });
   const unknown = of('unknown');
   if (unknown.length === 0) return different;
-  return [...different, `Not recorded, and so not checked: whether the runs have the same ${unknown.join(', ')}.`];
+  return [...different, `Not recorded, so not checked: whether the runs have the same ${unknown.join(', ')}.`];
 }
 
-/** Whether two runs are both rated, and differ in nothing that is not allowed to differ. */
+/** Whether both runs are rated and differ only in what is allowed to differ. */
 export function isComparable(sides: Sides, allowed: readonly Provenance[]): boolean {
   const areRated = ratesDimensions(sides.base.made.mode) && ratesDimensions(sides.candidate.made.mode);
   return areRated && refusedIn(sharedBy(sides), allowed).length === 0;
@@ -91,51 +90,51 @@ function refusedIn(shared: Readonly<Record<Provenance, Shared>>, allowed: readon
   return PROVENANCE.filter((name) => shared[name].state === 'different' && !allowed.includes(name));
 }
 
-/** @throws UserError (78) where the runs differ in what is not allowed to differ. */
+/** @throws UserError (78) if the runs differ in something that is not allowed to differ. */
 export function requireShared(shared: Readonly<Record<Provenance, Shared>>, allowed: readonly Provenance[]): void {
   const refused = refusedIn(shared, allowed);
   if (refused.length === 0) return;
   const faults = faultLines(recordOf(refused, (name) => shared[name]));
   throw identityDiffers(
     [
-      'these runs cannot be compared as they are:',
+      'these runs cannot be compared:',
       ...faults,
-      `Judge them alike; or compare them all the same with --allow-different ${refused.join(',')}, which the output will say.`,
+      `Judge them alike, or compare them anyway with --allow-different ${refused.join(',')}, which the output will say.`,
     ].join('\n'),
   );
 }
 
-/** What differs, under a line of what it is a part of. */
+/** The differences, each under a line with its name. */
 function faultLines(shared: Readonly<Record<string, Shared>>): string[] {
   return Object.entries(shared).flatMap(([name, { state, differences }]) =>
     state === 'different' ? [`  ${name}:`, ...differences.map((line) => `    ${line}`)] : [],
   );
 }
 
-/** Whether one judged file stands on both sides: a run that is held against itself never falls behind. */
+/** Whether both sides are the same judged file. A run compared with itself never gets worse. */
 export function isOneRun({ base, candidate }: Pair): boolean {
   return base.source === candidate.source && base.sha256 === candidate.sha256;
 }
 
-/** Two names, and the same bytes behind them. */
+/** A note if two names stand for the same bytes. */
 export function sameBytesNote({ base, candidate }: Pair): string[] {
   return base.sha256 === candidate.sha256
-    ? ['ONE AND THE SAME: base and candidate are the same judged file, byte by byte.']
+    ? ['ONE AND THE SAME: base and candidate are the same judged file, byte for byte.']
     : [];
 }
 
-/** The error (65) where no row can be compared between two runs. */
+/** The error (65) if two runs have no rows to compare. */
 export function nothingToCompare({ base, candidate }: Pair, reason: string): UserError {
   const names = oneLine(`${candidate.name} against ${base.name}`, 200);
   return badData(`${names}: ${reason}; name two rated runs over the same data (awb leaderboard compares measures)`);
 }
 
-/** What is shown of a run, whatever its manifest holds. */
+/** The facts about a run that are shown. */
 export function shownRun({ name, source, made, trust }: ReadRun): ShownRun {
   return { name, source, judge: made.judgeName, rubricPack: made.rubricPack, trust };
 }
 
-/** The curves of a run, and its drift beside the rows of a teacher-forced one; undefined where it is no rollout. */
+/** The curves of a run, and its drift from the rows of a teacher-forced one; undefined if it is not a rollout. */
 export function rolloutOf(
   rows: readonly JudgedRow[],
   card: ScoreCard,
@@ -146,30 +145,30 @@ export function rolloutOf(
   return rolloutCard(rows, figure, forced);
 }
 
-/** @throws UserError as `forcedFault` has it */
+/** @throws UserError as described at `forcedFault` */
 export function requireForced(run: Side, forced: Side): void {
   const fault = forcedFault(run, forced);
   if (fault !== undefined) throw fault;
 }
 
-/** Whether the drift of a run can be told by another one. */
+/** Whether the drift of a run can be measured against another one. */
 export function isForcedPartner(run: Side, other: Side): boolean {
   return forcedFault(run, other) === undefined;
 }
 
 /**
- * Why the run that --teacher-forced names tells no drift: 2 where the run is no rollout, or the other one is one; 78 where they were asked
- * or judged in different ways; 65 where they have no row in common.
+ * Why drift cannot be measured against the run of --teacher-forced: 2 if the run is not a rollout, or the other one is; 78 if they were
+ * asked or judged in different ways; 65 if they have no row in common.
  */
 function forcedFault(run: Side, forced: Side): UserError | undefined {
   if (!isRollout(run) || isRollout(forced)) {
-    return new UserError('--teacher-forced names a run of awb infer without --rollout, beside a run with it');
+    return new UserError('--teacher-forced needs a run of awb infer without --rollout, for a run with it; name one');
   }
   const faults = faultsBetween(run, forced);
   if (faults.length > 0) {
     const said =
-      'these runs tell no drift, since more than their histories differs (the base is the run with true histories):';
-    const way = 'Name the predictions of the same world model, asked and judged alike.';
+      'drift cannot be measured, since these runs differ in more than their histories (the base is the run with true histories):';
+    const way = 'Name predictions of the same world model, asked and judged alike.';
     return identityDiffers([said, ...faults, way].join('\n'));
   }
   const keys = new Set(forced.rows.map(({ key }) => key));
@@ -181,7 +180,7 @@ function isRollout({ made, rows }: Side): boolean {
   return made.rollout !== undefined || rows.some((row) => row.rollout !== undefined);
 }
 
-/** What differs beside the histories, a line each. */
+/** The differences other than the histories, one line each. */
 function faultsBetween(run: Side, forced: Side): string[] {
   const { worldModel: own } = run.made;
   const { worldModel: other = own } = forced.made;

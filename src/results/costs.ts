@@ -1,4 +1,4 @@
-// What a judged run cost, by row, domain and run: as the journals tell, else as the manifests do; and what its models cost.
+// The cost of a judged run by row, domain and run, from its journals or else its manifests; and the prices of its models.
 
 import { dirname, resolve } from 'node:path';
 import { readCosts } from '../benchmark/costs.js';
@@ -30,13 +30,13 @@ interface JudgedRun {
   readonly source: string;
   readonly manifest: Partial<Manifest> | undefined;
   readonly rows: readonly JudgedRow[];
-  /** What is known of its costs without the journals. */
+  /** Its costs as known without the journals. */
   readonly costs: RunCosts;
 }
 
 /**
- * Reads what a run cost. A prediction that was judged several times was made once, and its cost is counted once.
- * @throws UserError: 66 for a journal that is there and cannot be read, 130 or 143 once `stop` is aborted.
+ * Reads the costs of a run. A prediction that was judged several times was made once, so its cost counts once.
+ * @throws UserError: 66 for a journal that exists but cannot be read, 130 or 143 once `stop` is aborted.
  */
 export async function countCosts(run: JudgedRun, prices: RunPrices, stop?: AbortSignal) {
   const { source, rows, costs: told } = run;
@@ -49,8 +49,8 @@ export async function countCosts(run: JudgedRun, prices: RunPrices, stop?: Abort
     const { log, usd } = judged?.get(rowId(row.key, row.repeat, row.index)) ?? {};
     return { row, log, usd, prediction: predicted?.get(rowId(row.key, row.repeat)) };
   });
-  // Calls between: of a run on scenarios twins, and steps before the last of a chain, which belong to the domain of the samples at their
-  // place; of a rollout the turns between those of its chains.
+  // Calls without a judged row. On scenarios: twins, and steps before the last of a chain; they belong to the domain of the samples at
+  // their place. In a rollout: the turns between the judged ones of its chains.
   const placeOf = isScenarios ? placeIn : (id: string) => chainOf(id) ?? '';
   const domains = new Map(
     judgements.map(({ row }) => [isScenarios ? placeIn(row.key) : (row.rollout?.chain ?? ''), row.domain]),
@@ -60,7 +60,7 @@ export async function countCosts(run: JudgedRun, prices: RunPrices, stop?: Abort
     const domain = domains.get(placeOf(id));
     return domain === undefined ? [] : [[domain, spent] as const];
   });
-  // Each prediction once, however often it was judged.
+  // Each prediction counts once, however often it was judged.
   const once = new Map(
     judgements.map(({ row, prediction }) => [rowId(row.key, row.repeat), [row.domain, prediction] as const]),
   );
@@ -75,7 +75,7 @@ export async function countCosts(run: JudgedRun, prices: RunPrices, stop?: Abort
 }
 
 /**
- * What a run and each of its rows took, by the prices that it was asked or scored under.
+ * The costs of a run and each of its rows, by the prices that it was asked or scored under.
  * @throws UserError as `countCosts`
  */
 export async function readSpent(run: JudgedRun, stop?: AbortSignal) {
@@ -95,29 +95,29 @@ function spendingOf(rows: readonly (readonly [Domain, Spent | undefined])[], pri
   return { price, total: sumOf(domains.values()), domains };
 }
 
-/** The journal of the run that asked the world model; undefined where nobody knows where it lies, or another run lies there by now. */
+/** The journal of the run that asked the world model; undefined if its place is unknown, or now has another run. */
 async function predictionsJournal({ source, manifest }: JudgedRun): Promise<string | undefined> {
   if (asksWorldModel(manifest?.kind)) return journalBeside(source);
   const { predictions } = manifest?.identity ?? {};
   if (!isObject(predictions) || typeof predictions.file !== 'string') return undefined;
   const file = resolve(dirname(source), predictions.file);
-  // One that is damaged keeps nobody from scoring.
+  // A damaged one must not prevent scoring.
   const there = await readManifest(manifestBeside(file)).catch(() => undefined);
   return there?.startedAt === manifest?.predictions?.startedAt ? journalBeside(file) : undefined;
 }
 
-/** What the manifest of a judged run says of both who were asked. */
+/** The costs of world model and judge by the manifest of a judged run. */
 export function manifestCosts(manifest: Partial<Manifest> | undefined): RunCosts {
   const worldModel = manifestSpending('world_model', worldModelManifest(manifest));
   const judge = manifestSpending('judge', manifest);
   return { ...(worldModel && { world_model: worldModel }), ...(judge && { judge }) };
 }
 
-/** What a manifest says that asking took: by domain, or where it does not tell them apart in all; undefined where it says nothing. */
+/** The cost of asking by a manifest: by domain if it records them, else in total; undefined if it has none. */
 function manifestSpending(who: Asked, manifest: Partial<Manifest> | undefined): Spending | undefined {
   if (manifest === undefined) return undefined;
   const { costs, tokens = {}, counts, price, identity } = manifest;
-  // A baseline's predictions take no call, nor does judging that only measures texts.
+  // Baselines take no calls, and neither do text metrics.
   const asksNobody = who === 'judge' ? identity?.judge === undefined : identity?.baseline !== undefined;
   if (identity !== undefined && asksNobody) return { total: NO_CALL, domains: new Map() };
   if (costs === undefined) {
@@ -131,12 +131,12 @@ function manifestSpending(who: Asked, manifest: Partial<Manifest> | undefined): 
   return { price, total: sumOf(domains.values()), domains };
 }
 
-/** The prices of a run; who is absent, of them nobody knows it. */
+/** The prices of a run; unknown ones are absent. */
 type RunPrices = Readonly<Partial<Record<Asked, Price | undefined>>>;
 
 /**
- * The prices of world model and judge. Without a price file a run keeps the one it was asked under, and a run that was asked under none
- * gets the catalogue's of the day on which it began.
+ * The prices of world model and judge. Without a price file, a run keeps the price that it was asked under; if it had none, the
+ * catalogue's price of the day on which it started applies.
  * @throws UserError (65, 66) for a price file that cannot be used
  */
 export async function pricesOf(
@@ -159,7 +159,7 @@ export async function pricesOf(
   return { world_model: worldModel, judge };
 }
 
-/** The list's price; a model that was served here is known by the name that it was served under. */
+/** The list's price. A model that was served here goes by the name that it was served under. */
 function listedPrice(list: PriceList, manifest: Partial<Manifest>, asked: unknown): Price | undefined {
   const { servedModels: [served, ...others] = [], endpoints: hosts = [], startedAt = '' } = manifest;
   const model = typeof asked === 'string' ? asked : served;

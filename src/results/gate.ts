@@ -1,5 +1,5 @@
-// A gate on runs that were read: its policy, from flags or from a YAML file in their place; what it is given to decide on (a comparison
-// with a base, a published row, or the candidate alone); and the report on what it decides.
+// A gate on runs that were read: its policy, from flags or a YAML file; its evidence (a comparison with a base, a published row, or only
+// the candidate); and the report on its decision.
 
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -26,40 +26,40 @@ import { impossibleRows, type ReadRun } from './read-run.js';
 
 const POINTS = { kind: 'number', min: 0, max: 100, group: 'Policy' } as const;
 
-/** The options that make a policy. */
+/** The options of a policy. */
 export const POLICY_OPTIONS = {
-  policy: option.text('FILE', 'YAML file of rules, in place of the flags below', { group: 'Policy' }),
+  policy: option.text('FILE', 'YAML file of rules, instead of the flags below', { group: 'Policy' }),
   'max-drop': { ...POINTS, help: 'points of 0-100 that Overall may lose (default: 2)' },
   'max-domain-drop': {
     ...POINTS,
-    help: 'points that a domain may lose; a domain can only bring a NO-GO (default: 5)',
+    help: 'points that a domain may lose; can only cause a NO-GO (default: 5)',
   },
   alpha: { ...POINTS, min: 1e-6, max: 0.5, help: 'two-sided level of the intervals (default: 0.05)' },
-  looks: option.list('N,N', 'repeats after which you will ask, named from the start: 1,3', { group: 'Policy' }),
-  'min-overall': { ...POINTS, help: 'score that Overall has to reach' },
-  min: option.map('score that a domain has to reach; repeatable', { value: 'DOMAIN=SCORE', group: 'Policy' }),
+  looks: option.list('N,N', 'repeats after which you will decide, fixed from the start: 1,3', { group: 'Policy' }),
+  'min-overall': { ...POINTS, help: 'score that Overall must reach' },
+  min: option.map('score that a domain must reach; repeatable', { value: 'DOMAIN=SCORE', group: 'Policy' }),
 } as const satisfies OptionTable;
 
 type PolicySettings = Settings<typeof POLICY_OPTIONS>;
 
-/** Whether the flags name a score to be reached, which needs no base. */
+/** Whether the flags name a score to reach, which needs no base. */
 export function hasFloor({ minOverall, min }: Pick<PolicySettings, 'minOverall' | 'min'>): boolean {
   return minOverall !== undefined || Object.keys(min).length > 0;
 }
 
-/** A policy, once the domains of the runs are known and whether there is a base. @throws UserError: 2 for flags, 65 for a file. */
+/** Makes the policy once the domains of the runs, and whether there is a base, are known. @throws UserError: 2 for flags, 65 for a file. */
 type PolicyFor = (domains: readonly Domain[], hasBase: boolean) => Policy;
 
 /**
- * Reads a policy's file, where it has one, before anything is computed.
- * @throws UserError: 2 beside flags that are part of a policy, 66 where the file cannot be read, 65 where it is not YAML.
+ * Reads a policy's file, if there is one, before anything is computed.
+ * @throws UserError: 2 if it is combined with flags of a policy, 66 if the file cannot be read, 65 if it is not YAML.
  */
 export async function readPolicy(settings: PolicySettings, io: Io): Promise<PolicyFor> {
   const { policy: path, maxDrop, maxDomainDrop, alpha, minOverall, min, looks } = settings;
   if (path === undefined) return (domains, hasBase) => policyOfFlags(settings, domains, hasBase);
   const flags = [maxDrop, maxDomainDrop, alpha, minOverall, ...Object.keys(min), ...looks];
   if (flags.some((flag) => flag !== undefined)) {
-    throw new UserError(`--policy and flags of a policy exclude each other; write them into ${path}, or leave it out`);
+    throw new UserError(`--policy cannot be combined with flags of a policy; write them into ${path}, or leave it out`);
   }
   const text = await readFile(resolve(io.cwd, path), 'utf8').catch((error) => {
     throw inputMissing(`cannot read the policy ${path}: ${codeOf(error)}`);
@@ -75,7 +75,7 @@ export async function readPolicy(settings: PolicySettings, io: Io): Promise<Poli
   };
 }
 
-/** @throws UserError (2) for what no policy can demand. */
+/** @throws UserError (2) for values that no policy can have. */
 function policyOfFlags(settings: PolicySettings, domains: readonly Domain[], hasBase: boolean): Policy {
   const { maxDrop, maxDomainDrop, alpha, minOverall, min, looks } = settings;
   const scores = Object.entries(min).map(([domain, text]) => {
@@ -91,16 +91,16 @@ function policyOfFlags(settings: PolicySettings, domains: readonly Domain[], has
   try {
     return defaultPolicy(flags, domains);
   } catch (error) {
-    throw error instanceof UserError ? new UserError(`the flags make no policy: ${error.message}`) : error;
+    throw error instanceof UserError ? new UserError(`the flags are not a valid policy: ${error.message}`) : error;
   }
 }
 
-/** SHA-256 hex of a policy: equal where two policies demand the same, wherever they came from. */
+/** SHA-256 (hex) of a policy: equal if two policies demand the same, from whatever source. */
 export function policyFingerprint(policy: Policy): string {
   return createHash('sha256').update(canonicalJson(policy)).digest('hex');
 }
 
-/** Who is held against what; a published row stands in place of a base. */
+/** The sides of a gate; a published row takes the place of a base. */
 export interface Sides {
   readonly candidate: ReadRun;
   readonly base?: ReadRun | undefined;
@@ -113,7 +113,7 @@ export function isPublished(name: string | undefined): name is string {
   return name?.startsWith(PUBLISHED_PREFIX) ?? false;
 }
 
-/** The row of the published table of this name, as the base of a gate. @throws UserError (2) with the names there are. */
+/** The row of this name in the published table, as the base of a gate. @throws UserError (2) with the known names. */
 export function publishedBase(base: string) {
   const name = base.slice(PUBLISHED_PREFIX.length);
   const row = PUBLISHED.find(({ model }) => model.toLowerCase() === name.toLowerCase());
@@ -136,17 +136,17 @@ const EXIT_CODES = {
 } as const satisfies Record<GateOutcome, ExitCode>;
 
 /**
- * What a gate decides, with all that is told of it.
- * @param from where the policy came from: a file's name, or `flags and defaults`
- * @throws UserError: 65 where no row can be compared, 2 where the runs' repeats are none of the planned looks.
+ * The decision of a gate, with everything to report about it.
+ * @param from source of the policy: a file's name, or `flags and defaults`
+ * @throws UserError: 65 if no row can be compared, 2 if the runs' repeats are not a planned look.
  */
 export function gateReport(sides: Sides, policy: Policy, from = 'flags and defaults'): GateReport {
   const { base, candidate, published } = sides;
   const { evidence, notes } = evidenceOf(sides, policy);
   const decision = decide(evidence, policy);
   const { verdict, advice } = decision;
-  // What the advisory rules come to, where other rules brought the verdict.
-  const advised = advice && verdict !== 'ADVICE' ? [`The advisory rules by themselves: ${adviceText(advice)}.`] : [];
+  // The outcome of the advisory rules, if other rules decided the verdict.
+  const advised = advice && verdict !== 'ADVICE' ? [`The advisory rules alone: ${adviceText(advice)}.`] : [];
   return {
     ...decision,
     exitCode: EXIT_CODES[verdict],
@@ -159,8 +159,8 @@ export function gateReport(sides: Sides, policy: Policy, from = 'flags and defau
 }
 
 /**
- * What the sides show, and what a reader has to know of them.
- * @throws UserError (65) where no row can be compared.
+ * The evidence from the sides, and notes on them for readers.
+ * @throws UserError (65) if no row can be compared.
  */
 export function evidenceOf(
   { base, candidate, published }: Sides,
@@ -176,7 +176,7 @@ export function evidenceOf(
   const pair = { base, candidate };
   const comparison = compareRuns(base, candidate, { moved: 0 });
   if (comparison.status !== 'ok') {
-    // Where all ratings are impossible, the gate says so itself.
+    // If all ratings are impossible, the gate reports that itself.
     if (impossible.base + impossible.candidate > 0) return { evidence: own, notes: [] };
     throw nothingToCompare(pair, comparison.reason);
   }
@@ -191,7 +191,7 @@ export function evidenceOf(
   };
 }
 
-/** The world model's tokens a row, and what it and the judge cost. */
+/** The world model's tokens per row, and the costs of both models. */
 function usageOf({ costs, made }: ReadRun): NonNullable<Evidence['usage']> {
   const { rows = 0, usage } = costs.world_model?.total ?? {};
   return {
@@ -201,7 +201,7 @@ function usageOf({ costs, made }: ReadRun): NonNullable<Evidence['usage']> {
   };
 }
 
-/** What was recorded; where that is not all of it, what the user gave (`--meta cost=12.5`) goes first. */
+/** The recorded cost. If it is incomplete, the user's figure (`--meta cost=12.5`) takes precedence. */
 function billOf(recorded: Cost | undefined, given = ''): Bill | undefined {
   const usd = Number.parseFloat(given.replace(/^\s*\$/, ''));
   const isWhole = recorded !== undefined && wholeCost(recorded) !== undefined;
@@ -212,11 +212,11 @@ function billOf(recorded: Cost | undefined, given = ''): Bill | undefined {
 function publishedNotes(candidate: ReadRun): string[] {
   const { judge = 'a judge that is not recorded', rubricPack = 'that is not recorded' } = shownRun(candidate);
   return [
-    `Advice only: nothing can be paired with a published row, and its figures have an error of their own. It was judged by ${PUBLISHED_SOURCE.judge} with the official rubric pack, as the run has to be; this run by ${oneLine(judge, 80)} with rubric pack ${oneLine(rubricPack, 80)}.`,
+    `Advice only: a published row cannot be paired, and its figures have an error of their own. It was judged by ${PUBLISHED_SOURCE.judge} with the official rubric pack, as the run must be; this run by ${oneLine(judge, 80)} with rubric pack ${oneLine(rubricPack, 80)}.`,
   ];
 }
 
-/** The note that Overall lacks domains. Without a hard domain it is another figure than the mean of all seven. */
+/** The note that Overall lacks domains. Without a hard domain it cannot be compared with the mean of all seven. */
 export function domainNotes({ card }: ReadRun): string[] {
   const scored = card.domains
     .filter(({ withFailures }) => withFailures.total !== undefined)
@@ -224,5 +224,7 @@ export function domainNotes({ card }: ReadRun): string[] {
   const lacking = DOMAINS.filter((domain) => !scored.includes(domain));
   if (lacking.length === 0 || lacking.length === DOMAINS.length) return [];
   const names = lacking.map(domainName).join(', ');
-  return [`Overall is here the mean of ${counted(scored.length, 'domain')}: the candidate has no score in ${names}.`];
+  return [
+    `Overall is the mean of only ${counted(scored.length, 'domain')} here: the candidate has no score in ${names}.`,
+  ];
 }

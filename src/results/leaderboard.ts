@@ -1,4 +1,4 @@
-// The runs of SQLite files as a leaderboard takes them, and which of them cannot be told from the best.
+// Prepares the runs of SQLite files for a leaderboard, and tests which of them cannot be distinguished from the best.
 
 import { messageOf } from '../core/errors.js';
 import { heldIn } from '../core/groups.js';
@@ -13,7 +13,7 @@ import { judgedAt, type KnownRun, manifestOf, runsNamed } from './databases.js';
 import { unknownRun } from './find.js';
 import { type Note, trustIn } from './read-run.js';
 
-/** The runs of these labels or numbers; all where no name is given. @throws UserError (2) for a name that no run has. */
+/** The runs of these labels or numbers; all if no name is given. @throws UserError (2) for an unknown name. */
 export function selected(known: readonly KnownRun[], names: readonly string[]): KnownRun[] {
   if (names.length === 0) return [...known];
   const named = names.flatMap((name) => {
@@ -24,7 +24,7 @@ export function selected(known: readonly KnownRun[], names: readonly string[]): 
   return [...new Set(named)];
 }
 
-/** The runs whose manifests can be read: what is wrong with another one is noted, and hides none of them. */
+/** The runs whose manifests can be read. The others are left out, with a note. */
 export function boardRuns(known: readonly KnownRun[], note: Note): BoardRun[] {
   return known.flatMap((each) => {
     try {
@@ -36,7 +36,7 @@ export function boardRuns(known: readonly KnownRun[], note: Note): BoardRun[] {
   });
 }
 
-/** A run with its scores and with what it was judged with. @throws UserError (65) for a damaged manifest. */
+/** A run with its scores and how it was judged. @throws UserError (65) for a damaged manifest. */
 function boardRun(known: KnownRun): BoardRun {
   const { run, db, calibrations } = known;
   const made = madeWith(manifestOf(known));
@@ -57,7 +57,7 @@ function boardRun(known: KnownRun): BoardRun {
   };
 }
 
-/** Ties by the comparison that `awb compare` makes. Each pair of runs is compared once. */
+/** Ties by the comparison of `awb compare`. Each pair of runs is compared only once. */
 export function tiesOf(known: readonly KnownRun[], measureOf: MeasureLookup): IsTied {
   const stores = new Map(known.map(({ db, store }) => [db, store]));
   const rows = remembered(
@@ -68,7 +68,7 @@ export function tiesOf(known: readonly KnownRun[], measureOf: MeasureLookup): Is
     ([best, other, measure]: readonly [BoardRun, BoardRun, string | undefined]) =>
       `${best.id}\n${other.id}\n${measure ?? ''}`,
     ([best, other, measure]) => {
-      // A measure stands in the place of the total, which is what a comparison has for one figure of a whole row.
+      // A measure takes the place of the total, since both are one figure per row.
       const valuesOf: CompareOptions['pointsOf'] = (row, figure) =>
         figure === 'total' ? row.measures?.[measure ?? ''] : undefined;
       const pointsOf = measure === undefined ? countedPoints : valuesOf;
@@ -79,9 +79,9 @@ export function tiesOf(known: readonly KnownRun[], measureOf: MeasureLookup): Is
   return (best, other, { domain, name }, runs) => {
     const measure = best.judgedWith.rates ? undefined : name;
     const better = measure === undefined ? 'larger' : measureOf(measure).better;
-    // Elsewhere a difference of means does not say which run is better.
+    // For other measures a difference of means does not say which run is better.
     if (better !== 'larger' && better !== 'smaller') return undefined;
-    // One comparison of a pair answers for both orders.
+    // One comparison of a pair serves both orders.
     const isOrdered = best.id < other.id;
     const compared = comparison(isOrdered ? [best, other, measure] : [other, best, measure]);
     if (compared.status !== 'ok') return undefined;
@@ -90,7 +90,7 @@ export function tiesOf(known: readonly KnownRun[], measureOf: MeasureLookup): Is
     const found = figures.get(measure === undefined ? name : 'total')?.difference;
     if (found?.se === undefined || found.df === undefined) return undefined;
     const value = isOrdered === (better === 'larger') ? found.value : -found.value;
-    // Where there is no interval (few trajectories in common, or few that all say the same), nothing shows that a run is worse.
+    // Without an interval (few common trajectories, or few with identical scores), nothing shows that a run is worse.
     if (value < 0 && found.low === undefined) return undefined;
     return value + critical(runs)(found.df) * found.se >= 0;
   };

@@ -1,4 +1,4 @@
-// Where a command's text goes and in which form, and the browser that shows a page.
+// The form and destination of a command's text, and the browser that shows a page.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,8 +18,8 @@ interface FormatSettings<Format> {
 }
 
 /**
- * The form that is asked for by --json, by --format or by the ending of the file, else `terminal`.
- * @throws UserError (2) where --json and --format disagree.
+ * The form given by --json, by --format or by the file's extension, else `terminal`.
+ * @throws UserError (2) if --json and --format disagree.
  */
 export function formatOf<Format extends string>(
   { format, json, output }: FormatSettings<Format>,
@@ -33,7 +33,7 @@ export function formatOf<Format extends string>(
   return format ?? keysOf(formats).find((name) => formats[name].endings.includes(ending)) ?? 'terminal';
 }
 
-/** Prints a result: under --json its document, else its text. */
+/** Prints a result: with --json its document, else its text. */
 export function print(
   document: object,
   text: () => string,
@@ -43,7 +43,7 @@ export function print(
   stdout.write(json ? `${JSON.stringify(document)}\n` : text());
 }
 
-/** Takes what the user should know: a line of stderr each, under --quiet none. */
+/** Prints notes for the user on stderr, one line each; none with --quiet. */
 export function noting({ quiet }: { readonly quiet: boolean }, { stderr }: Pick<Io, 'stderr'>): (text: string) => void {
   return (text) => {
     if (!quiet) stderr.write(`note: ${printable(text)}\n`);
@@ -69,15 +69,15 @@ export async function writeText(path: string, text: string, flag: string, io: Io
   await replaceFile(resolve(io.cwd, path), [text], { name: path, remedy: `name another file with ${flag}` });
 }
 
-/** What data, judgings, settings and models are called; a page of such a name would replace one. */
+/** Extensions of data, judgings, settings and models, which a page must not replace. */
 const NO_PAGE = /\.(jsonl|json|csv|ya?ml|sqlite3?|db|gguf)$/i;
 
 /** The option `open` of commands that write a page. */
 export const OPEN = option.flag('open the page in the browser (BROWSER, or the default one)');
 
 /**
- * Keeps a page, which replaces the file of its name, from the files that it is made of.
- * @param path undefined where no page is written, so that there is none to open
+ * Prevents a page, which replaces any file of its name, from replacing data.
+ * @param path undefined if no page is written; there is then none to open
  * @throws UserError (2) that names the flag
  */
 export function requirePageName(path: string | undefined, flag: string, { open }: { readonly open: boolean }): void {
@@ -88,22 +88,22 @@ export function requirePageName(path: string | undefined, flag: string, { open }
   throw new UserError(`${flag} ${printable(path)}: a page would replace that file; end its name in .html`);
 }
 
-/** The `file:` link of a page that was written; under --open the browser shows it. It is percent-encoded, so it may be printed. */
+/** The `file:` link of a written page; with --open, the browser shows it. It is percent-encoded, so it is safe to print. */
 export async function pageLink(path: string, { open }: { readonly open: boolean }, io: Io): Promise<string> {
   const { href } = pathToFileURL(resolve(io.cwd, path));
   if (open) await openInBrowser(href, io);
   return href;
 }
 
-/** What opens an address, by platform. */
+/** The command that opens an address, by platform. */
 const OPENERS: Readonly<Record<string, readonly string[]>> = {
   darwin: ['open'],
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 };
 
 /**
- * Has the browser show an address, `file:` or `http:`: the command that BROWSER names, or else the system's default one. It outlives
- * this process. Resolves once it has started; where there is none, stderr says so.
+ * Opens an address (`file:` or `http:`) in the browser: the command in BROWSER, or the system's default. It outlives this process.
+ * Resolves once it has started; if that fails, stderr says so.
  */
 export async function openInBrowser(url: string, { env, stderr }: Pick<Io, 'env' | 'stderr'>): Promise<void> {
   const [command = 'xdg-open', ...args] = env.BROWSER ? [env.BROWSER] : (OPENERS[process.platform] ?? []);

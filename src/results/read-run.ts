@@ -1,5 +1,5 @@
-// A run that was found, by name or by path -> its rows, its scores and what made it; and how far its judge can be trusted by the
-// calibrations that are known.
+// Reads the rows, scores and provenance of a run that was found by name or path, and how far its judge can be trusted by the known
+// calibrations.
 
 import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
@@ -35,16 +35,16 @@ export interface ReadRun
   readonly chosen?: ReadonlyMap<Domain, number> | undefined;
 }
 
-/** Two runs, one to be held against the other. */
+/** Two runs to be compared. */
 export interface Pair {
   readonly base: ReadRun;
   readonly candidate: ReadRun;
 }
 
-/** Takes a sentence that the user should know. */
+/** Receives a sentence for the user. */
 export type Note = (text: string) => void;
 
-/** A run as a SQLite file holds it, but for its rows, under the manifest that was read of it. */
+/** A run from a SQLite file, without its rows, with its parsed manifest. */
 export function storedSummary(
   { run, calibrations }: Pick<KnownRun, 'run' | 'calibrations'>,
   manifest: Partial<Manifest> | undefined,
@@ -55,34 +55,34 @@ export function storedSummary(
     id: run.id,
     /** Its label, its model, or its file, on one line. */
     name: oneLine(run.label ?? run.worldModel ?? basename(run.source), 80),
-    /** The judged file; it need not be there any more. */
+    /** The judged file, which may no longer exist. */
     source: run.source,
-    /** SHA-256 hex of the judged file's bytes, as they were when the rows were read from it. */
+    /** SHA-256 (hex) of the judged file's bytes when the rows were read from it. */
     sha256: run.sourceSha256,
     chosen: new Map(run.card.domains.map(({ domain, chosen }) => [domain, chosen])),
     manifest,
     made,
-    /** What is known of its judge; undefined where it asked none. */
+    /** The trust in its judge; undefined if it asked none. */
     trust: trustIn(made, calibrations),
     card: run.card,
     costs: run.costs,
   };
 }
 
-/** The same with its rows. */
+/** The same, with its rows. */
 export function readStoredRun(known: KnownRun, manifest: Partial<Manifest> | undefined) {
   const { run, store } = known;
   return {
     ...storedSummary(known, manifest),
     rows: store.judgements(run.id),
-    /** What is known of rows without their texts, by record id. */
+    /** Excerpts of the rows, by record id. */
     excerpts: store.excerpts(run.id),
   };
 }
 
 /**
- * A run from its judged file, whose damages and oddities are noted.
- * @param take takes each row as it is read
+ * A run from its judged file. Damage and oddities in the file are noted.
+ * @param take receives each row as it is read
  * @throws UserError: 66 and 65 for the file and its manifest.
  */
 export async function readJudgedRun(
@@ -118,23 +118,23 @@ export async function readJudgedRun(
   };
 }
 
-/** All warnings about a run, a sentence each: that too many rows are missing, and that rows are left out. */
+/** All warnings about a run, one sentence each: that too many rows are missing, and that rows are left out. */
 export function warningsOn(run: ReadRun): string[] {
   const short = shortDomains(run.card).map(({ domain, coverage }) => `${domainName(domain)} ${percent(coverage)}`);
   const rows = impossibleRows(run);
   const coverage = `INCOMPLETE: ${run.name} has a coverage below ${percent(LEAST_COVERAGE)} (${short.join(', ')}); its scores must not be compared with others.`;
-  const ratings = `LEFT OUT: ${counted(rows, 'row')} of ${run.name} with ratings outside 1 to 5, which no judge can have meant; awb score names their lines.`;
+  const ratings = `LEFT OUT: ${counted(rows, 'row')} of ${run.name} with ratings outside 1 to 5, which cannot be meant; awb score names their lines.`;
   return [...(short.length === 0 ? [] : [coverage]), ...(rows === 0 ? [] : [ratings])];
 }
 
-/** How many rows have ratings that no judge can have meant. */
+/** How many rows have impossible ratings. */
 export function impossibleRows({ rows }: Pick<ReadRun, 'rows'>): number {
   return rows.filter((row) => impossibleFigures(row).length > 0).length;
 }
 
 /**
- * A run's label, and an id that it keeps however often it is continued or scored: two runs of one identity that were begun at different
- * times are two. A file without a manifest is known by its bytes.
+ * A run's label, and an id that does not change when it is continued or scored. Runs of one identity that were started at different
+ * times have different ids. A file without a manifest is identified by its bytes.
  */
 export function namesOf({ made, manifest, sha256 }: Pick<ReadRun, 'made' | 'manifest' | 'sha256'>): RunNames {
   const { fingerprint, startedAt } = manifest ?? {};
@@ -158,7 +158,7 @@ export async function readCalibration(source: string, stop?: AbortSignal) {
 }
 
 /**
- * What the newest calibration says of a run's judge: of the same judge and snapshot, told the same, read and sampled in the same way.
+ * The trust in a run's judge by the newest calibration of the same judge and snapshot, with the same prompts, parsing and sampling.
  * Undefined for a run that asked no judge.
  */
 export function trustIn(
@@ -172,7 +172,7 @@ export function trustIn(
   return newest?.trust ?? 'uncalibrated';
 }
 
-/** The calibrations of those SQLite files that are there. What is wrong with one is noted: nobody asked for what else is in it. */
+/** The calibrations in the SQLite files that exist. A file that cannot be read is only noted, since it is not needed otherwise. */
 export function calibrationsIn(files: readonly string[], note: (text: string) => void, io: Io): StoredCalibration[] {
   const paths = [...new Set(files.map((file) => resolve(io.cwd, file)))].filter((path) => existsSync(path));
   return paths.flatMap((path) => {
@@ -180,7 +180,7 @@ export function calibrationsIn(files: readonly string[], note: (text: string) =>
       return withStore(path, openExistingStore, (store) => store.calibrations());
     } catch (error) {
       if (!(error instanceof UserError)) throw error;
-      note(`calibrations of judges are not taken from ${shownPath(path, io)}: ${error.message}`);
+      note(`calibrations of judges in ${shownPath(path, io)} are ignored: ${error.message}`);
       return [];
     }
   });

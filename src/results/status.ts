@@ -1,4 +1,4 @@
-// What runs have come to, as `awb status --json` prints it. Manifests and journals are read; nothing is locked or written.
+// The status of runs, as `awb status --json` prints it. Manifests and journals are only read; nothing is locked or written.
 
 import { readdir, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
@@ -14,15 +14,15 @@ import { type Manifest, readManifest } from '../run/manifest.js';
 import { entryOf, isAlive, pathsOf, type RowState, stampKeyOf, summaryOf } from '../run/run.js';
 import { episodeState } from '../simulate/episodes/playing.js';
 
-/** Runs as `--json` prints them; what nobody knows is undefined. */
+/** Runs as `--json` prints them; unknown values are undefined. */
 export type RunStatus = { readonly dir: string; readonly name: string } & ReturnType<typeof statusOf>;
 
 const MANIFEST = '.manifest.json';
-/** Journals as far as they were read, by path, for a caller that comes again: only what was appended since is read then. */
+/** Journals as read so far, by path. A later call only reads what was appended since. */
 export type Readings = Map<string, Promise<Reading>>;
 type Reading = ReturnType<typeof newReading>;
 
-/** The rate is that of these last milliseconds. */
+/** The rate is measured over these last milliseconds. */
 const WINDOW_MS = 5 * 60_000;
 
 const STATE_OF: Readonly<Record<RunKind, (record: JournalRecord) => RowState>> = {
@@ -35,10 +35,10 @@ const STATE_OF: Readonly<Record<RunKind, (record: JournalRecord) => RowState>> =
 };
 
 /**
- * The status of every run in a folder, in the order of their beginnings; where there is none, a word on why.
+ * The status of every run in a folder, by start time; if there is none, the reason as text.
  * @param dir absolute; `shown` is its name as the user gave it
- * @param readings the caller's own, given again each time
- * @throws UserError (66) where nothing lies there that can be read; (65) for a damaged manifest
+ * @param readings kept by the caller, and passed again each time
+ * @throws UserError (66) if the folder cannot be read; (65) for a damaged manifest
  */
 export async function readStatuses(
   dir: string,
@@ -57,7 +57,7 @@ export async function readStatuses(
     const { manifestPath, journalPath } = pathsOf({ dir, name });
     const manifest = await readManifest(manifestPath);
     if (manifest === undefined) continue;
-    // One after the other, since each goes on where the one before has ended.
+    // In sequence, since each reading continues where the one before ended.
     const before = readings.get(journalPath)?.catch(() => undefined);
     const reading = (async () => readOn(manifest, journalPath, await before))();
     readings.set(journalPath, reading);
@@ -67,13 +67,13 @@ export async function readStatuses(
   return found.sort((a, b) => a.started_at.localeCompare(b.started_at));
 }
 
-/** Nothing of a journal. `base` tells its run, its file, and what all sums begin with. */
+/** An empty reading of a journal. `base` identifies its run, its file, and the initial sums. */
 function newReading(base: string, isRecorded: boolean, price: Manifest['price']) {
-  /** When each record was made, milliseconds since the epoch. */
+  /** Time of each record, in milliseconds since the epoch. */
   const times: number[] = [];
   return {
     base,
-    /** A file without a journal (a panel) is what its manifest says. */
+    /** False for a run without a journal (a panel), whose manifest has the figures. */
     isRecorded,
     /** Of each row's latest record. */
     rows: new Map<string, { readonly domain: string; readonly failure: string | undefined }>(),
@@ -85,7 +85,7 @@ function newReading(base: string, isRecorded: boolean, price: Manifest['price'])
   };
 }
 
-/** Adds what stands in a journal behind what was read of it; all of it where that was of another one. */
+/** Adds what was appended to a journal since the last reading; reads it from the start if it is a different journal. */
 async function readOn(manifest: Manifest, path: string, known: Reading | undefined): Promise<Reading> {
   const { kind, price, unrecorded, startedAt } = manifest;
   const file = await stat(path).catch(() => undefined);
@@ -126,20 +126,20 @@ function statusOf(manifest: Manifest, reading: Reading, now: number) {
   return {
     kind,
     label,
-    /** `running` where its process lives, or may live on another host; `killed` where it died without a word. */
+    /** `running` if its process is alive, or may be alive on another host; `killed` if it died without recording its end. */
     state,
     process: worker && { pid: worker.pid, host: worker.host },
     started_at: startedAt,
     ended_at: state === 'running' ? undefined : endedAt,
     last_record_at: lastAt === 0 ? undefined : new Date(lastAt).toISOString(),
     ...{ total, ok, failed, left },
-    /** Over the last minutes, of a run that works. */
+    /** Over the last minutes, for a running run. */
     rows_per_second: rate,
     seconds_left: rate && left / rate,
     tokens: isRecorded ? ledger.tokens : (tokens?.promptTokens ?? 0) + (tokens?.completionTokens ?? 0),
     usd: isRecorded ? ledger.usd : undefined,
     domains: domainsOf(totals, [...rows.values()]),
-    /** The most frequent first, with the reason of the latest one. */
+    /** Most frequent first, each with the reason of the latest one. */
     failures: failures
       .sort(([, a], [, b]) => b - a)
       .map(([name, rows]) => ({ class: name, rows, reason: reasons.get(name) })),
@@ -162,14 +162,14 @@ function domainsOf(
   return Object.fromEntries(statuses);
 }
 
-/** Records a second over the last minutes; a pause before them does not count. Undefined where fewer than two were made then. */
+/** Records per second over the last minutes, not counting a pause before the first. Undefined for fewer than two. */
 function rateAt(now: number, made: readonly number[]): number | undefined {
   const times = made.filter((time) => time >= now - WINDOW_MS && time <= now);
   const first = times.reduce((least, time) => Math.min(least, time), now);
   return times.length < 2 || first >= now ? undefined : (times.length - 1) / ((now - first) / 1000);
 }
 
-/** All runs together; dollars only where all of them are known, and the time until the slowest has ended. */
+/** The sum of all runs: dollars only if all are known, and the time until the slowest ends. */
 export function sumOf(runs: readonly RunStatus[]) {
   const rate = sum(runs, ({ rows_per_second: rate = 0 }) => rate);
   const waits = runs.flatMap(({ seconds_left: wait }) => wait ?? []);

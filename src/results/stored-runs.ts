@@ -1,5 +1,5 @@
-// Stored runs: the record of one that is scored and what to type next; as people read them (a table that fits a terminal, and all of
-// one run) and as JSON; and how one is stored again once it is removed. Texts of runs may be hostile.
+// Stored runs: the record of a scored run and the next commands; runs as text (a table that fits a terminal, and one run in full) and as
+// JSON; and the report of removed ones. Texts of runs may be hostile.
 
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -38,7 +38,7 @@ import { rolloutOf } from './comparability.js';
 import { type KnownRun, manifestOf, wordsFor } from './databases.js';
 import { type ReadRun, readStoredRun, warningsOn } from './read-run.js';
 
-/** The record of a run, under the label given or else under its own. */
+/** The record of a run, under the given label or else its own. */
 export function recordOf(
   { source, sha256, manifest, made }: Pick<ReadRun, 'source' | 'sha256' | 'manifest' | 'made'>,
   label: string | undefined,
@@ -64,46 +64,46 @@ export function recordOf(
 }
 
 /**
- * The label of a run that is scored again without one. A label that the user gave it in the SQLite file is kept; else the run's own
- * holds, which may be another one by now.
+ * The label of a run that is scored again without one. A label given in the SQLite file is kept; otherwise the run's own label, which
+ * may have changed, applies.
  */
 export function keptLabel(before: StoredName, own: string | undefined): string | undefined {
   return isGiven(before) ? before.label : own;
 }
 
 /**
- * Whether a run has a label from the user, by `awb score --label` or `awb runs rename`: one that its stored manifest does not tell, as
- * far as that can be read.
+ * Whether the user gave a run its label, by `awb score --label` or `awb runs rename`: then it differs from the one in its stored
+ * manifest, as far as that can be read.
  */
 export function isGiven({ label, manifest }: StoredName): boolean {
   return label !== undefined && label !== madeBefore(manifest)?.label;
 }
 
-/** What made a stored run; undefined without a manifest, or where it is damaged. */
+/** The provenance of a stored run; undefined if the manifest is missing or damaged. */
 function madeBefore(manifest: string | undefined): MadeWith | undefined {
   const found = manifest === undefined ? undefined : parseObject(manifest);
   try {
     return found && madeWith(checkedManifest(found, 'the manifest'));
   } catch (error) {
-    // A damaged one tells nothing; where the label is from cannot be known then, and it is kept.
+    // With a damaged manifest the source of the label is unknown, and the label is kept.
     if (error instanceof UserError) return undefined;
     throw error;
   }
 }
 
 /**
- * What a run is known by, over continuing, moving, renaming and labelling: who judged whom, and when each of the two began, which
- * continuing does not change. The fingerprints will not do: two checkpoints under one name have equal ones, and a run's own
- * changes when the judge's snapshot becomes known. Undefined for a file without a manifest, which is known by its bytes.
+ * The identity of a run, unchanged by continuing, moving, renaming and labelling: its judge, its world model, and the start times of
+ * both, which continuing does not change. Fingerprints are not suitable: two checkpoints under one name have equal ones, and a run's
+ * own changes when the judge's snapshot becomes known. Undefined for a file without a manifest, which is identified by its bytes.
  */
 function identityOf(made: MadeWith): string | undefined {
   const { mode: kind, judge: judgeModel, rubricFingerprint, startedAt, worldModel, predictedAt: inferredAt } = made;
   if (startedAt === undefined) return undefined;
-  // Files hold this text: its keys and their order tell whether a run stands there already.
+  // SQLite files contain this text: its keys and their order identify a run that is already stored.
   return JSON.stringify({ kind, judgeModel, rubricFingerprint, startedAt, worldModel, inferredAt });
 }
 
-/** Command lines to be pasted after a run was scored; of the other run there is its name to fill in. @param db absolute path of the SQLite file */
+/** Command lines to paste after a run was scored, with a placeholder for the other run. @param db absolute path of the SQLite file */
 export function nextSteps(id: number, db: string, io: Io): string[] {
   const steps = [['leaderboard'], ['report', '--run', `${id}`], ['compare', 'BASE', `${id}`]];
   return steps.map((words) => `${programName(io)} ${shellLine([...words, ...wordsFor(db, io)])}`);
@@ -117,19 +117,19 @@ export function listedRuns(known: readonly KnownRun[]) {
   const bytes = new Map([...new Set(known.map(({ store }) => store))].map((store) => [store, store.bytesByRun()]));
   return known.map(({ run, store, db, path }) => ({
     ...run,
-    /** The SQLite file: its absolute path, and as people are shown it. */
+    /** The SQLite file: its absolute path, and the path as shown to people. */
     db: path,
     shownDb: db,
-    /** Whether the user gave the label in the SQLite file: the run's manifest has another one, or none. */
+    /** Whether the user gave the label in the SQLite file: the run's manifest then has another one, or none. */
     labelGiven: isGiven(run),
-    /** Whether there is a judged file now. */
+    /** Whether the judged file exists now. */
     sourceExists: existsSync(run.source),
-    /** About how many bytes of the SQLite file it takes. */
+    /** Approximately how many bytes it takes in the SQLite file. */
     bytes: Math.round(bytes.get(store)?.get(run.id) ?? 0),
   }));
 }
 
-/** Looks at all of a run: its rows, its manifest and its judged file. @throws UserError (65) for a damaged manifest */
+/** Reads everything about a run: its rows, manifest and judged file. @throws UserError (65) for a damaged manifest */
 export async function shownRun(known: KnownRun) {
   const manifest = manifestOf(known);
   const run = readStoredRun(known, manifest);
@@ -139,9 +139,9 @@ export async function shownRun(known: KnownRun) {
     facts: factsOf(known.run, run, manifest),
     file: await judgedFileState(known.run),
     judgements: run.rows.length,
-    /** The label by its manifest. */
+    /** The label in its manifest. */
     ownLabel: run.made.label,
-    /** Warnings of today, and what the commands that made it had to say. */
+    /** Current warnings; `notices` are those of the commands that made it. */
     warnings: warningsOn(run),
     notices: [...(manifest?.predictions?.notices ?? []), ...(manifest?.notices ?? [])],
     manifest,
@@ -149,7 +149,7 @@ export async function shownRun(known: KnownRun) {
   };
 }
 
-/** What made a run, the world model's part first. A checked manifest may lack fields, and what nobody recorded is left out. */
+/** The provenance of a run, the world model's part first. A checked manifest may lack fields; those are left out. */
 function factsOf(run: StoredRun, { made, trust }: ReadRun, manifest: Partial<Manifest> | undefined) {
   const { identity, data, startedAt, endedAt } = worldModelManifest(manifest) ?? {};
   const { rubricPack, rubricFingerprint } = run;
@@ -178,7 +178,7 @@ function factsOf(run: StoredRun, { made, trust }: ReadRun, manifest: Partial<Man
   });
 }
 
-/** `temperature 0.6, top_p 0.95` of an object; nothing of what is not there. */
+/** A fact as text, such as `temperature 0.6, top_p 0.95` for an object; empty for a missing one. */
 function factText(value: unknown): string {
   if (value === undefined || typeof value === 'string') return value ?? '';
   if (Array.isArray(value)) return value.filter(Boolean).map(factText).join(', ');
@@ -188,7 +188,7 @@ function factText(value: unknown): string {
   );
 }
 
-/** What became of the judged file since the run was scored from it; it is read whole for its hash. */
+/** The state of the judged file since the run was scored from it. The complete file is read for its hash. */
 async function judgedFileState({ source, sourceSha256 }: StoredRun) {
   const found = await stat(source).catch(() => undefined);
   // Anything else (a FIFO, a device) could hang or never end.
@@ -205,21 +205,21 @@ async function judgedFileState({ source, sourceSha256 }: StoredRun) {
 const COLUMNS = columnsOf(
   'Id, <Label, <World model|Model, <Judged by|Judge, Predictions|Pred., Overall|Over., Coverage|Cov., <Scored',
 );
-/** What a name has of its own on a terminal of 80 columns, and what the other columns take of any. */
+/** Columns of a name on a terminal of 80 columns, and columns that the rest of the table takes. */
 const LEAST_NAME_COLUMNS = 14;
 const OTHER_COLUMNS = 38;
 
-/** The table of runs in the order given, for a terminal of so many columns, of which the three names have equal parts. */
+/** The table of runs in the given order, for a terminal of this width; the three names share the space equally. */
 export function runsTable(runs: readonly ListedRun[], columns: number): Table {
   const most = Math.max(LEAST_NAME_COLUMNS, Math.floor((columns - OTHER_COLUMNS) / 3));
-  // A model's owner goes first: what tells models apart stands behind it.
+  // A model's owner is cut off first, since the rest of the name identifies the model.
   const shown = (text: string) =>
     widthOf(text) <= most ? text : shortenedByWords(text.replace(/^[^/\s]+\/(?=[^/]+$)/, ''), most);
   const name = (text: string | undefined) => (text === undefined ? NONE : shown(oneLine(text, MOST_COLUMNS)));
   const rows = runs.map((run) => {
     const { card, kind, judgeModel } = run;
     const lead = leadingMeasure(card, measureOf);
-    // The judge of a run that the rubric rated; else the mode, with its judge where it has one.
+    // The judge of a run rated by rubric; else the mode, with its judge if there is one.
     const judge = kind === 'rubric' ? (judgeModel ?? kind) : [kind, judgeModel].filter(Boolean).join(', ');
     return [
       ...[String(run.id), name(run.label), name(run.worldModel), name(judge), `${card.valid}/${card.chosen}`],
@@ -236,21 +236,21 @@ function notesOn(runs: readonly ListedRun[]): string[] {
   const shared = [...groupBy(runs, ({ label }) => label)].filter(([label, alike]) => label && alike.length > 1);
   const numbers = (some: readonly ListedRun[]) => some.map(({ id }) => id).join(', ');
   return [
-    'Predictions (Pred.): valid, of those chosen. Overall: mean of the domains, with empty, refused and confusing predictions at rating 1; of runs without ratings, of the measure that stands for them.',
+    'Predictions (Pred.): valid / chosen. Overall: mean of the domains, with empty, refused and confusing predictions at rating 1; for runs without ratings, the mean of their main measure.',
     ...(few.length === 0 ? [] : [`Not over the seven published domains: ${numbers(few)}.`]),
     ...shared.map(
-      ([label = '', alike]) => `${oneLine(label, 60)} is the label of runs ${numbers(alike)}; a number names each.`,
+      ([label = '', alike]) => `${oneLine(label, 60)} is the label of runs ${numbers(alike)}; name each by its number.`,
     ),
   ];
 }
 
-/** Longest text of a fact that is shown whole. */
+/** Longest text of a fact that is not shortened. */
 const MOST_COLUMNS = 1000;
 
 const FILE_STATES = {
-  same: 'as it was scored',
-  changed: 'not the bytes that were scored: awb score stores it anew',
-  missing: 'not there any more',
+  same: 'unchanged since it was scored',
+  changed: 'changed since it was scored: awb score stores it again',
+  missing: 'no longer there',
   unreadable: 'cannot be read',
 };
 
@@ -282,7 +282,7 @@ export function runText(run: ShownRun, look: Look, io: Io): string {
   ]);
 }
 
-/** What names and describes a stored run. */
+/** The names and description of a stored run. */
 const NAMED = z.strictObject({
   db: z.string(),
   id: z.number(),
@@ -368,7 +368,7 @@ export const REMOVAL = z.strictObject({
   ...keyed(FIGURE, 'bytes_before', 'bytes_after'),
 });
 
-/** @param bytes of the file before and after; absent where nothing was removed */
+/** @param bytes of the file before and after; absent if nothing was removed */
 export function removalDocument(
   db: string,
   runs: readonly ListedRun[],

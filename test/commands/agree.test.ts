@@ -92,7 +92,7 @@ describe('what is printed', () => {
     const refused = await agree(await file('more.jsonl', crowd(201)), '--json');
     expect(refused).toMatchObject({
       code: EXIT.badData,
-      stderr: expect.stringContaining('201 people rated one prediction, and agreement is reckoned among at most 200'),
+      stderr: expect.stringContaining('201 people rated one prediction, but agreement supports at most 200'),
     });
   });
 
@@ -123,7 +123,7 @@ describe('ratings that do not count', () => {
     expect(stderr.split('\n')).toEqual([
       'note: ann.jsonl:1: left out: it matches no row of the judged file',
       'note: ann.jsonl:2: left out: the prediction has changed since it was rated',
-      'note: ann.jsonl:3: left out: the same person rates the same prediction again further on',
+      'note: ann.jsonl:3: left out: the same person rates this prediction again later',
       "note: ann.jsonl:5: left out: it was changed after the judge's ratings were shown",
       '',
     ]);
@@ -212,7 +212,7 @@ describe('predictions', () => {
     const lines = ROWS.map((row) => `${keyOf(row)},"Ann, B.",${Array(5).fill(row.rating).join(',')}\r\n`);
     await file('ann.csv', ['key,rater,format,factuality,consistency,realism,quality\r\n', ...lines]);
     const { stdout, stderr } = await agree('ann.csv', '--json');
-    expect(stderr).toContain('note: 12 ratings without prediction_sha256: nobody can tell');
+    expect(stderr).toContain('note: 12 ratings without prediction_sha256: the rated text may differ');
     expect(JSON.parse(stdout)).toMatchObject({
       raters: { 'Ann, B.': 12 },
       without_hash: 12,

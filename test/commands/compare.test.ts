@@ -108,7 +108,7 @@ describe('awb compare', () => {
     const official = join(ROOT, 'fixtures/judged/official.jsonl');
     const { stdout } = await compare(official, official);
     expect(flowing(stdout)).toContain(
-      'Not recorded, and so not checked: whether the runs have the same judge, rubric, protocol.',
+      'Not recorded, so not checked: whether the runs have the same judge, rubric, protocol.',
     );
   });
 
@@ -140,7 +140,7 @@ describe('awb compare', () => {
     await judgedRun(join(own, '../b'), { label: 'same', rating: around(3) }, own);
     await awb(['score', join(own, '../a'), '--db', own]);
     const { stdout, stderr } = await compare('base', 'same', '--db', own, '--json');
-    expect(stderr).toContain('own.sqlite; run 2 is taken, and a number names another\n');
+    expect(stderr).toContain('own.sqlite; using run 2 (name another by its number)\n');
     expect(JSON.parse(stdout).overall.total.candidate).toBeGreaterThan(45);
   });
 

@@ -134,7 +134,7 @@ describe('the verdict is the exit code', () => {
     const { code, stdout } = await gate(['base', 'other-judge', '--allow-different', 'judge']);
     expect(code).toBe(0);
     expect(stdout.replace(/\s+/g, ' ')).toContain(
-      'NOT THE SAME: the runs differ in their judge (judge: "judge-model" in the base, "another" in the candidate), and are compared all the same.',
+      'NOT THE SAME: the runs differ in their judge (judge: "judge-model" in the base, "another" in the candidate), but are compared anyway.',
     );
   });
 });
@@ -149,7 +149,7 @@ describe('floors and published rows', () => {
   });
 
   it('an Overall of some of the seven domains says so, beside a floor and beside a base', async () => {
-    const told = 'Overall is here the mean of 6 domains: the candidate has no score in OS.';
+    const told = 'Overall is the mean of only 6 domains here: the candidate has no score in OS.';
     for (const args of [
       ['--min-overall', '55', 'without-os'],
       ['base', 'without-os'],
@@ -197,7 +197,7 @@ describe('floors and published rows', () => {
     const { code, stdout } = await gate(['published:GPT-5.4', 'fell', '--min-overall', '10']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^GO: none of \d+ rules broken\n/);
-    expect(stdout.replace(/\s+/g, ' ')).toContain('The advisory rules by themselves: would be ');
+    expect(stdout.replace(/\s+/g, ' ')).toContain('The advisory rules alone: would be ');
   });
 });
 
@@ -253,7 +253,7 @@ describe('bad input', () => {
     ['a published row alone', ['published:GPT-5.4', '--min-overall', '5'], 2, '--candidate <RUN>'],
     ['an unknown published row', ['published:GPT-5', 'same'], 2, 'did you mean "GPT-5.4"?'],
     ['an unknown run', ['base', 'sam'], 2, 'did you mean "same"? The runs are\n  1: base'],
-    ['a policy beside flags of its own', ['base', 'same', '--policy', 'x', '--alpha', '0.1'], 2, 'exclude each other'],
+    ['a policy beside flags of its own', ['base', 'same', '--policy', 'x', '--alpha', '0.1'], 2, 'cannot be combined'],
     ['a policy that is not there', ['base', 'same', '--policy', 'none.yaml'], 66, 'cannot read the policy none.yaml'],
     ['a floor that is no score', ['same', '--min', 'os=high'], 2, 'expected a score, such as terminal=50'],
     ['a floor of an unknown domain', ['same', '--min', 'oss=5'], 2, 'did you mean "os"?'],

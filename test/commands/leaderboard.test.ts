@@ -342,7 +342,7 @@ describe('bad input', () => {
     const { code, stderr } = await refused([]);
     expect(code).toBe(EXIT.inputMissing);
     expect(stderr).toContain(
-      'there is no SQLite file awb.sqlite; awb score RUN makes it, and --db or AWB_DB name another',
+      'there is no SQLite file awb.sqlite; create it with awb score RUN, or name another with --db or AWB_DB',
     );
   });
 

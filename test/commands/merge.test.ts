@@ -172,7 +172,7 @@ describe('parts that do not go together', () => {
     await writeFile(run.path('2', 'predictions.journal.jsonl'), others);
     const { code, stderr } = await run.merge('1', '2', 'merged');
     expect(code).toBe(EXIT.badData);
-    expect(stderr).toMatch(/[0-9a-f]{24}(-\d)?#0 has different records in .*1 and in .*2; nothing was merged/);
+    expect(stderr).toMatch(/[0-9a-f]{24}(-\d)?#0 has different records in .*1 and .*2; nothing was merged/);
   });
 
   test('are those of a folder that is named twice, is not there, or is the output', async () => {

@@ -155,7 +155,7 @@ describe('a file', () => {
     expect(await run()).toMatchObject({
       code: 66,
       stderr: expect.stringContaining(
-        'there is no SQLite file awb.sqlite; awb score RUN makes it, and --db or AWB_DB name another',
+        'there is no SQLite file awb.sqlite; create it with awb score RUN, or name another with --db or AWB_DB',
       ),
     });
     const env = { AWB_DB: 'results/awb.sqlite' };

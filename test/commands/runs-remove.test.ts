@@ -91,8 +91,8 @@ describe('with --yes', () => {
 describe('a name', () => {
   test.each([
     ['of no run', ['1', 'nosuch'], 'there is no run "nosuch"; awb score adds one. The runs are\n  1: step-1'],
-    ['of several runs', ['1', 'same'], '"same" can be any of these runs'],
-    ['of one run that is the number of another', ['1', '2'], '"2" can be any of these runs'],
+    ['of several runs', ['1', 'same'], '"same" can mean any of these runs'],
+    ['of one run that is the number of another', ['1', '2'], '"2" can mean any of these runs'],
   ])('%s removes nothing', async (_, names, message) => {
     await stored('step-4', 'same');
     await stored('step-5', 'same');
@@ -107,9 +107,7 @@ describe('a name', () => {
     await remove('1', '2', '3', '--yes');
     expect(await remove('1', '--yes')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining(
-        'there is no run "1", and the SQLite file holds no runs; awb score RUN adds one\n',
-      ),
+      stderr: expect.stringContaining('there is no run "1", and the SQLite file has no runs; awb score RUN adds one\n'),
     });
   });
 

@@ -80,7 +80,7 @@ describe('a name', () => {
     ['', 'non-empty text'],
     [' x', 'white space'],
     ['x\ny', 'control characters'],
-    ['x.jsonl', 'of a file'],
+    ['x.jsonl', 'not a file'],
     ['2', 'the number of another run'],
   ])('%j is refused, and nothing is changed', async (name, message) => {
     await stored('step-1');
@@ -111,7 +111,7 @@ describe('a name', () => {
     await rename('1', 'step-2', '--quiet');
     const { code, stderr } = await rename('step-2', 'x');
     expect(code).toBe(2);
-    expect(stderr).toContain('can be any of these runs; name one beyond doubt, as by its number:\n  1: step-2');
+    expect(stderr).toContain('can mean any of these runs; name one, for example by its number:\n  1: step-2');
     expect(labels()).toEqual(['step-2', 'step-2']);
   });
 });

@@ -46,7 +46,7 @@ describe('a run', () => {
       verdicts: 'strict',
       'judge sampling': 'temperature 0.5',
       'meta step': '1',
-      'judged file': expect.stringMatching(/^step-1\/judged\.jsonl, \d+ kB, as it was scored$/),
+      'judged file': expect.stringMatching(/^step-1\/judged\.jsonl, \d+ kB, unchanged since it was scored$/),
       stored: expect.stringMatching(/^140 judgements, about \d+ kB$/),
     });
     const table = scored.stdout.slice(scored.stdout.indexOf('Domain'), scored.stdout.indexOf('stored:'));
@@ -133,7 +133,7 @@ describe('the judged file of a run', () => {
     appendFileSync(await stored('step-1'), '\n');
     expect(await fileOf('1')).toEqual({
       state: 'changed',
-      text: expect.stringContaining('not the bytes that were scored'),
+      text: expect.stringContaining('changed since it was scored'),
     });
   });
 
@@ -142,7 +142,7 @@ describe('the judged file of a run', () => {
     rmSync(join(dir, 'step-1'), { recursive: true });
     expect(await fileOf('1')).toEqual({
       state: 'missing',
-      text: 'step-1/judged.jsonl, not there any more',
+      text: 'step-1/judged.jsonl, no longer there',
     });
     expect((await json('1')).overall.total_score).toBeGreaterThan(0);
   });

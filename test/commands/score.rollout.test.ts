@@ -145,8 +145,8 @@ describe('a rollout beside a teacher-forced run', () => {
   });
 
   it.each<[string, readonly MadeStep[], readonly MadeStep[], number, RegExp]>([
-    ['is refused of a run that is none', FORCED, FORCED, 2, /names a run of awb infer without --rollout/],
-    ['is refused beside another rollout', ROWS, ROWS, 2, /names a run of awb infer without --rollout/],
+    ['is refused of a run that is none', FORCED, FORCED, 2, /needs a run of awb infer without --rollout/],
+    ['is refused beside another rollout', ROWS, ROWS, 2, /needs a run of awb infer without --rollout/],
     [
       'is refused where no row is in both',
       ROWS,

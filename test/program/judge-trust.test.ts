@@ -86,7 +86,7 @@ describe('a comparison', () => {
     );
     expect(code).toBe(0);
     expect(text).toContain(UNCALIBRATED);
-    expect(stderr).toContain('note: calibrations of judges are not taken from old/judged.jsonl');
+    expect(stderr).toContain('note: calibrations of judges in old/judged.jsonl are ignored');
   });
 });
 

@@ -35,6 +35,6 @@ it('is not looked for in a SQLite file that is not there, and a damaged one is n
   const io = ioIn(dir);
   expect(calibrationsIn(['none.sqlite', 'bad.sqlite'], (text) => notes.push(text), io)).toEqual([]);
   expect(notes).toEqual([
-    expect.stringMatching(/^calibrations of judges are not taken from bad\.sqlite: .*not a database/),
+    expect.stringMatching(/^calibrations of judges in bad\.sqlite are ignored: .*not a database/),
   ]);
 });

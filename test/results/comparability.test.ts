@@ -36,7 +36,7 @@ test('of what differs, the fields that differ are named', async () => {
     ],
   });
   expect(shared.protocol.differences).toEqual(['protocol: "history" in the base, "turn" in the candidate']);
-  expect(notesOn(shared, ['judge']).map((note) => note.includes('compared all the same'))).toEqual([true, false]);
+  expect(notesOn(shared, ['judge']).map((note) => note.includes('compared anyway'))).toEqual([true, false]);
 });
 
 test('whatever a mode’s records depend on is a part of the judge, and a run without it says so', async () => {
@@ -73,7 +73,7 @@ test('what nobody recorded is not known, and the rows themselves tell whether th
   const shared = sharedBy(await pairOf(unrecorded, {}));
   expect([shared.protocol.state, shared.data.state]).toEqual(['unknown', 'equal']);
   expect(sharedBy(await pairOf(unrecorded, { rows: 4 })).data.state).toBe('unknown');
-  expect(notesOn(shared, [])).toEqual(['Not recorded, and so not checked: whether the runs have the same protocol.']);
+  expect(notesOn(shared, [])).toEqual(['Not recorded, so not checked: whether the runs have the same protocol.']);
 });
 
 test('a judge that was served here has a name in every listing', async () => {

@@ -27,7 +27,7 @@ describe('a SQLite file', () => {
     async (line) => {
       const { code, stderr } = await awb(line.split(' '), { cwd: dir });
       expect(code).toBe(66);
-      expect(stderr).toContain('there is no SQLite file awb.sqlite; awb score RUN makes it, and --db or AWB_DB name');
+      expect(stderr).toContain('there is no SQLite file awb.sqlite; create it with awb score RUN, or name');
     },
   );
 

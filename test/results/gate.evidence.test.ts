@@ -50,7 +50,7 @@ test('a published row is found whatever its capitals, and the nearest is named w
 });
 
 test('an Overall without one of the seven says which; one of no published domain needs no such note', async () => {
-  expect(domainNotes(await runOf({ domains: ['mcp', 'web'] }))[0]).toContain('the mean of 2 domains');
+  expect(domainNotes(await runOf({ domains: ['mcp', 'web'] }))[0]).toContain('the mean of only 2 domains');
   expect(domainNotes(await runOf({}))).toEqual([]);
   expect(domainNotes(await runOf({ domains: ['kitchen'] }))).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// The rows under scenarios in a judged file, what they come to, and how that is told at the end of asking.
+// The rows under scenarios in a judged file, their figures, and the report at the end of asking.
 
 import { readJudged } from '../../benchmark/judged.js';
 import type { JsonObject } from '../../core/json.js';
@@ -8,7 +8,7 @@ import type { Io, JudgedRow } from '../../core/types.js';
 import { scenarioDomainTable } from '../../report/score-table.js';
 import { scenarioFigures } from '../../stats/scenarios.js';
 
-/** Takes rows as they are read, and tells what those under scenarios come to. */
+/** Collects the rows under scenarios as they are read, and computes their figures. */
 export function scenarioRows() {
   const rows: ScenarioRow[] = [];
   return {
@@ -16,14 +16,14 @@ export function scenarioRows() {
       const scenario = scenarioIn(fields);
       if (scenario !== undefined) rows.push({ ...row, scenario });
     },
-    /** Undefined where no row is under a scenario, as in any other judged file. */
+    /** Undefined if no row is under a scenario, as in other judged files. */
     figures: () => (rows.length === 0 ? undefined : scenarioFigures(rows)),
   };
 }
 
 /**
- * Tells the figures by domain: as a table, or as JSON with what asking came to.
- * @param file path of scenarios.jsonl; undefined where there is nothing to tell of it yet
+ * Prints the figures by domain: as a table, or as JSON with the result of asking.
+ * @param file path of scenarios.jsonl; undefined if there is nothing to report yet
  * @throws UserError: 66 and 65 for the file
  */
 export async function tellScenarios(
