@@ -71,8 +71,6 @@ export const PACK = mapping('a rubric pack', {
   facts: z.boolean().optional(),
   without_truth: z.object({ template: file, common: file.optional() }).optional(),
 });
-type Pack = z.infer<typeof PACK>;
-
 async function loadPack(folder: string): Promise<RubricPack> {
   const file = join(folder, PACK_FILE);
   const { data, error } = PACK.safeParse(parseJson(await readText(file)));
@@ -87,7 +85,7 @@ async function loadPack(folder: string): Promise<RubricPack> {
   return { ...whole, withoutTruth: await assembledFrom(folder, { name, version, domains, ...alone }, true) };
 }
 
-async function assembledFrom(folder: string, pack: Pack, hidesTruth?: true): Promise<RubricPack> {
+async function assembledFrom(folder: string, pack: z.infer<typeof PACK>, hidesTruth?: true): Promise<RubricPack> {
   const { name, version, facts } = pack;
   const common = pack.common === undefined ? [] : [await readText(join(folder, pack.common))];
   const prompts = new Map<string, string>();

@@ -78,8 +78,6 @@ function notesOn({ leftOut, unchecked }: Matched): string[] {
     const left = own.length - named.length;
     return left === 0 ? named : [...named, `and ${counted(left, 'further rating')} left out: ${REASONS[why]}`];
   });
-  if (unchecked > 0) {
-    notes.push(`${counted(unchecked, 'rating')} without prediction_sha256: the rated text may differ`);
-  }
+  if (unchecked > 0) notes.push(`${counted(unchecked, 'rating')} without prediction_sha256: the rated text may differ`);
   return notes;
 }

@@ -46,9 +46,7 @@ async function status(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitC
     throw inputMissing(`${without.join('; ')}; ${remedy}`);
   }
   // Globs may name other folders, which are only noted. The default folders were not typed, so they are left out silently.
-  if (isNamed && without.length > 0 && !settings.quiet) {
-    io.stderr.write(`left out: ${printable(without.join('; '))}\n`);
-  }
+  if (isNamed && without.length > 0 && !settings.quiet) io.stderr.write(`left out: ${printable(without.join('; '))}\n`);
   const total = sumOf(runs);
   const { columns, isTTY } = io.stdout;
   const look = { columns, color: settings.color && isTTY, blocks: isTTY && hasBlocks(io.env) };

@@ -4,9 +4,6 @@ import { type BigIntStats, rmSync, statSync } from 'node:fs';
 import { cannotCreate, codeOf, messageOf } from '../core/errors.js';
 import { openSqlite, type Sqlite } from './sqlite.js';
 
-/** Releases the lock. Calling it again does nothing. */
-type Release = () => void;
-
 /**
  * Takes the exclusive lock on `path`, immediately or not at all. The file is created, stays empty, and is removed with the lock (but
  * remains if the process is killed, or on Windows). The actual lock is an open SQLite transaction on it, so it ends with its process, `kill
@@ -14,7 +11,7 @@ type Release = () => void;
  * @param busy the complete message if another process holds the lock.
  * @throws UserError (73) if it is held, or if that place does not support locks.
  */
-export async function lockFile(path: string, busy: string): Promise<Release> {
+export async function lockFile(path: string, busy: string): Promise<() => void> {
   let database: Sqlite | undefined;
   try {
     for (;;) {

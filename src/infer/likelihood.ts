@@ -132,9 +132,7 @@ export function costOfTruth(scores: readonly TokenScore[], truth: string) {
   // Tags within the truth are between the two wanted ones.
   const start = opens.at(-truth.split(OPEN).length)?.index;
   const close = text.lastIndexOf(CLOSE);
-  if (start === undefined || close < start) {
-    return { flaw: 'the tag is not among the tokens that the server scored' };
-  }
+  if (start === undefined || close < start) return { flaw: 'the tag is not among the tokens that the server scored' };
   const [from, to] = [start + OPEN.length + 1, close - 1];
   if (visible(text.slice(from, to)) !== visible(truth)) {
     return {

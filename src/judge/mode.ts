@@ -38,8 +38,6 @@ export interface Mode<Readings extends readonly Reading[] = readonly Reading[]> 
 
 /** What a judge sees of a rollout: the recorded history and the truth, or the simulated history and no truth. */
 export const SIGHTS = ['history', 'rollout'] as const;
-type Sight = (typeof SIGHTS)[number];
-
 /** The ways to read a verdict. */
 export const VERDICT_READINGS = ['strict', 'official'] as const;
 export type VerdictReading = (typeof VERDICT_READINGS)[number];
@@ -51,7 +49,7 @@ export interface Given {
   /** Whether replies must follow the mode's form, if it has one; false if absent. */
   readonly holdsReplies?: boolean;
   /** What the judge of a rollout sees: with `rollout`, only the simulated history, without the truth. */
-  readonly sees?: Sight;
+  readonly sees?: (typeof SIGHTS)[number];
   /** Reads the rubric pack. */
   rubrics(): Promise<RubricPack>;
   /** A folder of agent prompts in addition to the bundled ones. */

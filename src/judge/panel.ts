@@ -135,8 +135,6 @@ type Voice =
 type Case = ReturnType<typeof caseOf>;
 
 type Joined = ReturnType<typeof joinMembers>;
-type JoinedRow = Joined['rows'][number];
-
 /** The number of draws for the intervals; the seed is fixed, so that a panel is the same each time. */
 const RESAMPLING = { draws: 2000, seed: 1 };
 
@@ -322,7 +320,7 @@ async function requireFree(path: string, io: Io, fresh: boolean, members: readon
 
 /** @param texts each member's first line for the prediction */
 function lineOf(
-  row: JoinedRow,
+  row: Joined['rows'][number],
   members: readonly Member[],
   texts: readonly (string | undefined)[],
   { offsets }: PanelDocument,

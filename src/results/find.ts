@@ -183,9 +183,7 @@ function noteNamesakes(name: string, taken: Found | undefined, found: readonly F
 /** The error (2) for a name that no run has, with a list of the runs. */
 export function unknownRun(name: string, known: readonly KnownRun[], what = 'run'): UserError {
   const there = `there is no ${what} "${shown(name)}"`;
-  if (known.length === 0) {
-    return new UserError(`${there}, and the SQLite file has no runs; awb score RUN adds one`);
-  }
+  if (known.length === 0) return new UserError(`${there}, and the SQLite file has no runs; awb score RUN adds one`);
   const labels = known.flatMap(({ run }) => run.label ?? []);
   const near = nearest(name, labels);
   const hint = near === undefined ? 'awb score adds one.' : `did you mean "${shown(near)}"?`;

@@ -87,9 +87,7 @@ function linesOf(io: Io, fresh: boolean, result: StageResult, spending: Spending
     ...(batch === undefined ? [] : batchLines(batch, io)),
   ].filter((line) => line !== undefined);
   const same = sameCommand(fresh);
-  if (state === 'awaiting' && batch !== undefined) {
-    return [...lines, ...batchSteps(batch, same, programName(io), io)];
-  }
+  if (state === 'awaiting' && batch !== undefined) return [...lines, ...batchSteps(batch, same, programName(io), io)];
   const saved = 'everything finished is saved';
   if (state === 'interrupted') return [...lines, `interrupted: ${saved}; ${same} continues`];
   if (state === 'stopped') {

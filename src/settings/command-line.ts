@@ -219,10 +219,9 @@ const SHORT_EXAMPLES = 4;
 function closingWords(name: string, { examples, options }: CommandSpec, all: boolean): string {
   const shown = Object.entries(examples).slice(0, all ? undefined : SHORT_EXAMPLES);
   const lines = shown.map(([line, does]) => `  ${does}:\n${indented(indented(line))}`);
+  const common = Object.entries(COMMON).map(([name, option]) => flagOf(name, option).replace(/ .*/, ''));
   const more = `awb ${name} --help all explains all ${Object.keys(options).length} flags, including the common ones:
-${Object.entries(COMMON)
-  .map(([name, option]) => flagOf(name, option).replace(/ .*/, ''))
-  .join(', ')}.`;
+${common.join(', ')}.`;
   const sources = `Settings come from flags, then AWB_<FLAG> in the environment (--output-dir is
 AWB_OUTPUT_DIR), then --config FILE, then defaults.`;
   return ['', ...(lines.length > 0 ? ['Examples:', ...lines, ''] : []), ...(all ? [] : [more]), sources].join('\n');

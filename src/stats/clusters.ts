@@ -94,11 +94,11 @@ function freedom(clusters: readonly Residuals[], rows: number, squares: number):
   );
 }
 
-/** A cluster's share in an estimate, and the variance of its weighted sum. */
-type Share = Readonly<Record<'p' | 'v', number>>;
-
-/** `(tr B)² / tr B²` of the matrix B above, computed in one pass since its off-diagonal part has rank two. */
-export function satterthwaite(shares: readonly Share[]): number {
+/**
+ * `(tr B)² / tr B²` of the matrix B above, computed in one pass since its off-diagonal part has rank two.
+ * @param shares of each cluster its share `p` in the estimate, and the variance `v` of its weighted sum
+ */
+export function satterthwaite(shares: readonly Readonly<Record<'p' | 'v', number>>[]): number {
   const whole = shares.reduce((sum, { v }) => sum + v, 0);
   let trace = 0;
   let diagonal = 0;

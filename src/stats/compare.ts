@@ -79,7 +79,7 @@ export function compareRuns(
   }
   const described = parts.map(({ domain, pairs, totals: own }, at) => {
     const rows = Math.max(pairs.length, chosenRows(base, domain), chosenRows(candidate, domain));
-    const missing = (side: Side) =>
+    const missing = (side: (typeof SIDES)[number]) =>
       rows - pairs.filter((pair) => pair[side].some((row) => pointsOf(row, 'total') !== undefined)).length;
     return {
       domain,
@@ -180,8 +180,6 @@ function observationsOf(rows: readonly Compared[]): Observation[] {
 }
 
 const SIDES = ['base', 'candidate'] as const;
-type Side = (typeof SIDES)[number];
-
 /** A row in both runs: its judgements in each; empty if a run lacks it. */
 interface Pair {
   readonly key: string;

@@ -240,9 +240,7 @@ function furtherSteps(
   next: Next | undefined,
 ): string[] {
   if (open.every((rule) => rule.pHolds === undefined)) return [];
-  if (next === undefined) {
-    return ['This was the last planned look; only another candidate or new rows can decide.'];
-  }
+  if (next === undefined) return ['This was the last planned look; only another candidate or new rows can decide.'];
   const { repeats, schedule, alpha } = next;
   const chance = advice
     ? ` The chance that ${repeats} repeats of every row in both runs decide it is ${chanceText(advice)}.`

@@ -102,16 +102,14 @@ function send(signal: NodeJS.Signals): void {
 
 /** Marked processes in other groups (on Linux, by /proc). Those in the group are left out: a second signal would cut off an orderly end. */
 function strays(): number[] {
-  const ids = existsSync('/proc') ? readdirSync('/proc').filter((name) => /^\d+$/.test(name)) : [];
-  const textOf = (path: string) => {
+  return (existsSync('/proc') ? readdirSync('/proc') : []).flatMap((id) => {
     try {
-      return readFileSync(path, 'latin1');
+      if (!readFileSync(`/proc/${id}/environ`, 'latin1').includes(MARK.AWB_GUARDED)) return [];
+      const group = /^.*\) \S \d+ (\d+) /s.exec(readFileSync(`/proc/${id}/stat`, 'latin1'))?.[1];
+      return group === String(child.pid) ? [] : Number(id);
     } catch {
-      return '';
+      // Not a process, gone, or another user's.
+      return [];
     }
-  };
-  return ids
-    .filter((id) => textOf(`/proc/${id}/environ`).includes(MARK.AWB_GUARDED))
-    .filter((id) => /^.*\) \S \d+ (\d+) /s.exec(textOf(`/proc/${id}/stat`))?.[1] !== String(child.pid))
-    .map(Number);
+  });
 }

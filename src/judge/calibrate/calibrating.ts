@@ -54,11 +54,9 @@ export const CALIBRATE_OPTIONS = {
   ...BATCH_OPTIONS,
 } as const satisfies OptionTable;
 
-type CalibrateSettings = Settings<typeof CALIBRATE_OPTIONS>;
-
 /** Everything that one calibration works on; its method is the opened mode `rubric`. */
 export interface Calibrating extends Pick<Judging, 'io' | 'shown' | 'method' | 'target' | 'pricing'> {
-  readonly settings: CalibrateSettings;
+  readonly settings: Settings<typeof CALIBRATE_OPTIONS>;
   /** Which part of the rows it takes, as `I/N`. */
   readonly shard: string | undefined;
   readonly dataset: Dataset;

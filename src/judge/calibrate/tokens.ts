@@ -111,10 +111,8 @@ const RUNTIME = [
   ['size', /^[-dlbcps][rwxsStT-]{9}[.+@]?\s+\d+\s+\S+\s+\S+\s+(\d+)\s/gm],
   ['size', /\b(?:file_?size|size|bytes|content-length)["']?[:=]\s*["']?(\d+)\b/gi],
 ] as const satisfies readonly (readonly [string, RegExp])[];
-type RuntimeKind = (typeof RUNTIME)[number][0];
-
 /** What only a run can know, recognised by its pattern alone. */
-export type RuntimeToken = Span & { readonly kind: RuntimeKind };
+export type RuntimeToken = Span & { readonly kind: (typeof RUNTIME)[number][0] };
 
 /** The runtime tokens of a text in order; if two overlap, the one whose pattern comes first in the list. */
 export function runtimeTokens(text: string): RuntimeToken[] {
