@@ -267,7 +267,7 @@ const EVENTS = {
 };
 
 /** A line of --events. */
-export const EVENT = z.union(
+const EVENT = z.union(
   Object.entries(EVENTS).map(([type, shape]) => {
     const run = object({ kind: text, dir: text, label: text.optional() });
     return object({ v: z.literal('awb.events/1'), type: z.literal(type), at: text, run, ...shape });

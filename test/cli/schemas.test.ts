@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { jsonSchemas } from '../../src/cli/schemas.js';
 import { COMMANDS } from '../../src/cli.js';
-import { ROOT } from '../support/cli.js';
+import { awb, RECORDED, ROOT, temporaryFolder } from '../support/cli.js';
 
 const FOLDER = join(ROOT, 'schemas');
 const schemas = await jsonSchemas(COMMANDS);
@@ -61,6 +61,29 @@ describe('a file that a user writes', () => {
   ])('with a fault does not fit %s.json: %j', (name, value) => {
     expect(fits(name, value)).toBe(false);
   });
+});
+
+test('every event of a run fits its JSON Schema, and no other line does', async () => {
+  const cwd = await temporaryFolder();
+  const infer = [
+    'infer',
+    '--data-dir',
+    RECORDED,
+    '--baseline',
+    'persistence',
+    '--limit',
+    '5',
+    '--budget-tokens',
+    '1000',
+  ];
+  await awb([...infer, '--events', 'events.jsonl', '--output-dir', 'out', '--label', 'step-1'], { cwd });
+  const events = readFileSync(join(cwd, 'events.jsonl'), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(new Set(events.map(({ type }) => type))).toEqual(new Set(['started', 'row', 'budget', 'finished']));
+  expect(events.filter((event) => !fits('events', event))).toEqual([]);
+  expect(events.some((event) => fits('events', { ...event, at: 5 }))).toBe(false);
 });
 
 test('every document that the contract holds fits its JSON Schema', () => {

@@ -143,7 +143,9 @@ describe('command lines', () => {
       const scripts = Object.keys((JSON.parse(page('package.json')) as { scripts: object }).scripts);
       for (const [program, ...words] of commandLines(path)) {
         if (program === 'awb') {
-          const { code, stderr } = await awb([...words, '--print-config'], { cwd });
+          const { code, stderr } = await awb([...words, ...(words[0]?.startsWith('-') ? [] : ['--print-config'])], {
+            cwd,
+          });
           expect({ line: words.join(' '), code, stderr }).toEqual({
             line: words.join(' '),
             code: EXIT.done,
