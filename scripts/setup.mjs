@@ -16,11 +16,13 @@ import { dirname, join } from 'node:path';
 const root = new URL('..', import.meta.url);
 const installed = new URL('node_modules/.package-lock.json', root);
 const lock = new URL('package-lock.json', root);
+const native = new URL('node_modules/better-sqlite3/build/Release/better_sqlite3.node', root);
 const AMX_BINARIES = ['linux-x64', 'linux-x64-cuda', 'linux-x64-vulkan'];
 /** In a pipe npm is silent for a minute or more; on a terminal it shows its own progress. */
 const STILL_INSTALLING_MS = 15_000;
 
-if (!existsSync(installed) || statSync(installed).mtimeMs < statSync(lock).mtimeMs) await install();
+const isStale = !existsSync(installed) || statSync(installed).mtimeMs < statSync(lock).mtimeMs;
+if (isStale || !existsSync(native)) await install();
 if (process.argv[2] === 'gpu') await addGpuCode(process.argv.slice(3));
 // llama.cpp's code for AMX (v0.4.0) gives NaN where one thread computes several slots, and is suspected of wrong first tokens
 // elsewhere: this checkout does without it, by the next best code.
@@ -39,7 +41,10 @@ async function install() {
     : setInterval(() => {
         console.error(`... still installing, ${Math.round((Date.now() - startedAt) / 1000)} s`);
       }, STILL_INSTALLING_MS);
-  const code = await status('npm', ['ci', '--no-audit', '--no-fund'], headers && { npm_config_nodedir: headers });
+  // npm hides why an optional package cannot be compiled, and leaves it out. `npm rebuild` shows it.
+  const unpacked = await status('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts']);
+  const compile = () => status('npm', ['rebuild', 'better-sqlite3'], headers && { npm_config_nodedir: headers });
+  const code = unpacked || (await compile());
   clearInterval(ticker);
   if (code === 0) return;
   if (headers === undefined && !nodedirIsSet()) {

@@ -1,7 +1,7 @@
 // A lock held by the operating system, so that it ends with its process: for a run's folder, for a download.
 
 import { type BigIntStats, rmSync, statSync } from 'node:fs';
-import { cannotCreate, codeOf, messageOf } from '../core/errors.js';
+import { cannotCreate, codeOf, messageOf, UserError } from '../core/errors.js';
 import { openSqlite, type Sqlite } from './sqlite.js';
 
 /**
@@ -27,7 +27,7 @@ export async function lockFile(path: string, busy: string): Promise<() => void> 
     }
   } catch (error) {
     database?.close();
-    throw cannotCreate(reasonOf(error, path, busy));
+    throw error instanceof UserError ? error : cannotCreate(reasonOf(error, path, busy));
   }
   const { close } = database;
   let isHeld = true;

@@ -1,7 +1,11 @@
 // The only access to better-sqlite3, whose objects are never garbage-collected; and rows whose values are checked as they are read.
 
-import Database from 'better-sqlite3';
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
+import type Database from 'better-sqlite3';
+import { codeOf, messageOf, unavailable } from '../core/errors.js';
 import { isNumber, isText, parseJson } from '../core/json.js';
+import { oneLine } from '../core/printable.js';
 
 /** A row as SQLite returns it, by column. */
 type Values = Readonly<Record<string, unknown>>;
@@ -28,7 +32,7 @@ export function openSqlite(
   path: string,
   options: { readonly timeout?: number; readonly readonly?: boolean; readonly fileMustExist?: boolean } = {},
 ): Sqlite {
-  const database = new Database(path, options);
+  const database = openDatabase(path, options);
   kept.push(database);
   const prepare = (sql: string) => {
     const statement = database.prepare<unknown[], Values>(sql);
@@ -59,9 +63,26 @@ export function openSqlite(
   };
 }
 
+/** @throws UserError if better-sqlite3 cannot be loaded: it is optional for npm, so that npx fails here and not in pages of compiler output */
+function openDatabase(path: string, options: Database.Options): Database.Database {
+  try {
+    // Its types are those of the package.
+    return new (createRequire(import.meta.url)('better-sqlite3') as typeof Database)(path, options);
+  } catch (error) {
+    if (error instanceof TypeError || sqliteCode(error) !== undefined) throw error;
+    throw unavailable(`cannot load better-sqlite3, which stores runs: ${oneLine(String(messageOf(error).split('\nReq')[0]), 200)}
+Its binary for Node.js ${process.version} comes from github.com, or npm compiles it with headers from nodejs.org. Without those, either
+  - use the package for Python, which contains it (Linux x64): uvx agentworldbench, or
+  - set npm_config_nodedir to a folder with include/node of this version (try ${dirname(dirname(process.execPath))}) if there is a compiler, or
+  - set npm_config_better_sqlite3_binary_host to a mirror of its binaries;
+and for the last two, install again: rm -r "$(npm config get cache)/_npx" before npx; npm ci in a clone. See docs/install.md`);
+  }
+}
+
 /** The code of an SQLite error, such as SQLITE_BUSY; undefined for any other error. */
 export function sqliteCode(error: unknown): string | undefined {
-  return error instanceof Database.SqliteError ? error.code : undefined;
+  const code = codeOf(error);
+  return code?.startsWith('SQLITE_') ? code : undefined;
 }
 
 /** Damage that SQLite itself does not notice: a column contains a value that was never written there. */

@@ -1,7 +1,7 @@
 // A subcommand: its options, its help, and what it does; and how the program can be called again.
 
 import { readFileSync } from 'node:fs';
-import { basename, relative } from 'node:path';
+import { basename, relative, resolve } from 'node:path';
 import type { ExitCode } from '../core/errors.js';
 import { shellLine } from '../core/printable.js';
 import type { Io, TextSink } from '../core/types.js';
@@ -261,10 +261,12 @@ export function variableOf(name: string): string {
 
 // How the user can call this program again.
 
-/** The program's name in command lines that are shown: `awb`, or how it was called if not by that name. */
+/** The program\'s name in command lines that are shown: `awb`, or how it was called if not by that name. Launchers set it. */
 export function programName({ env, cwd }: Pick<Io, 'env' | 'cwd'>): string {
   // npx puts the program only on this process's path.
   if (env.npm_command === 'exec') return 'npx agentworldbench';
+  const { AGENTWORLDBENCH_PROGRAM: named } = env;
+  if (named) return named.includes('/') ? shellLine([cwd === process.cwd() ? named : resolve(named)]) : named;
   const [, script = ''] = process.argv;
   if (basename(script) !== 'bin.js') return 'awb';
   const path = relative(cwd, script);

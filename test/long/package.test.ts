@@ -9,7 +9,7 @@ import { ROOT, temporaryFolder } from '../support/cli.js';
 import { holdText } from '../support/messages.js';
 import { keptModel, scriptedModel } from '../support/tiny-model/model.js';
 
-const { version, dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+const { version, dependencies, optionalDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 /** Packages that a compiled file imports; Node's own modules have a colon. */
 const IMPORTED = /^(?:import|export) .*?from '(@?\w[^':]*)';$|(?<=await )import\('(@?\w[^':]*)'\)/gm;
 
@@ -69,7 +69,7 @@ describe('the package', () => {
       .map(([, first, later]) => String(first ?? later))
       .map((name) => name.split('/', name.startsWith('@') ? 2 : 1).join('/'));
     const { peerDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-    const known = [...Object.keys(dependencies), ...Object.keys(peerDependencies)];
+    const known = Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies });
     expect([...new Set(imported)].filter((name) => !known.includes(name))).toEqual([]);
   });
 });
@@ -101,7 +101,8 @@ test('npx runs the tarball in an empty folder, with its prompts and rubrics', as
   const needed = Object.entries<Record<string, unknown>>(packages).filter(
     ([path, entry]) => path !== '' && !entry.dev && !entry.devOptional && !entry.peer,
   );
-  const own = { version, resolved: `file:${tarball}`, dependencies, bin: { awb: 'dist/bin.js' } };
+  const needs = { dependencies, optionalDependencies };
+  const own = { version, resolved: `file:${tarball}`, ...needs, bin: { awb: 'dist/bin.js' } };
   const root = { dependencies: { agentworldbench: `file:${tarball}` } };
   const lock = { '': root, 'node_modules/agentworldbench': own, ...Object.fromEntries(needed) };
   writeFileSync(join(empty, 'package.json'), JSON.stringify(root));

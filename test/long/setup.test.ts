@@ -2,7 +2,17 @@
 
 import { execFile, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, copyFileSync, cpSync, existsSync, linkSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -10,6 +20,7 @@ import { promisify } from 'node:util';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ROOT, temporaryFolder } from '../support/cli.js';
 
+const NATIVE = 'node_modules/better-sqlite3/build/Release/better_sqlite3.node';
 const [MAJOR, MINOR, PATCH] = process.versions.node.split('.');
 
 let clone: string;
@@ -36,8 +47,8 @@ beforeEach(async () => {
   }
   const npm = `#!/bin/sh
 if [ "$1" = config ]; then echo "\${TEST_NPMRC:-undefined}"; exit 0; fi
-printf '%s|%s' "$*" "$npm_config_nodedir" > "$TEST_CALLED"
-exit "\${TEST_NPM_CODE:-0}"
+echo "$*|$npm_config_nodedir" >> "$TEST_CALLED"
+if [ "$1" = rebuild ]; then exit "\${TEST_NPM_CODE:-0}"; fi
 `;
   writeFileSync(join(dirname(node), 'npm'), npm);
   chmodSync(join(dirname(node), 'npm'), 0o755);
@@ -50,8 +61,14 @@ function setUp(env: Readonly<Record<string, string>> = {}) {
     encoding: 'utf8',
     env: { PATH: `${dirname(node)}:/usr/bin:/bin`, TEST_CALLED: called, ...env },
   });
-  const [args, nodedir] = existsSync(called) ? readFileSync(called, 'utf8').split('|') : [];
-  return { status, stderr, args, nodedir, compiled: existsSync(join(clone, 'compiled')) };
+  const lines = existsSync(called) ? readFileSync(called, 'utf8').trimEnd().split('\n') : [];
+  const [calls, nodedirs] = [0, 1].map((at) => lines.map((line) => line.split('|')[at]));
+  return { status, stderr, calls, nodedir: nodedirs?.at(-1), compiled: existsSync(join(clone, 'compiled')) };
+}
+
+function putNativePart(folder: string): void {
+  mkdirSync(dirname(join(folder, NATIVE)), { recursive: true });
+  writeFileSync(join(folder, NATIVE), '');
 }
 
 function putHeaders(patch = PATCH): void {
@@ -64,8 +81,9 @@ function putHeaders(patch = PATCH): void {
 describe.skipIf(process.platform === 'win32')('setup', () => {
   test('compiles against the headers beside this Node, so that none are downloaded', () => {
     putHeaders();
-    const { status, args, nodedir, compiled } = setUp();
-    expect({ status, args, compiled }).toEqual({ status: 0, args: 'ci --no-audit --no-fund', compiled: true });
+    const { status, calls, nodedir, compiled } = setUp();
+    expect({ status, compiled }).toEqual({ status: 0, compiled: true });
+    expect(calls).toEqual(['ci --no-audit --no-fund --ignore-scripts', 'rebuild better-sqlite3']);
     expect(nodedir).toBe(dirname(dirname(node)));
   });
 
@@ -90,9 +108,12 @@ describe.skipIf(process.platform === 'win32')('setup', () => {
     expect(setUp({ TEST_NPM_CODE: '1' }).stderr).not.toContain('npm_config_nodedir');
   });
 
-  test('what is installed already is not installed again', () => {
+  test('what is installed already is not installed again, unless its native part is missing', () => {
     writeFileSync(join(clone, 'node_modules/.package-lock.json'), '{}');
-    expect(setUp()).toMatchObject({ status: 0, args: undefined, compiled: true });
+    putNativePart(clone);
+    expect(setUp()).toMatchObject({ status: 0, calls: [], compiled: true });
+    rmSync(join(clone, NATIVE));
+    expect(setUp()).toMatchObject({ status: 0, calls: [expect.stringMatching(/^ci /), 'rebuild better-sqlite3'] });
   });
 });
 
@@ -142,6 +163,7 @@ describe.skipIf(process.platform !== 'linux' || process.arch !== 'x64')('npm run
       writeFileSync(join(dirname(manifestOf(name)), 'index.js'), '');
     }
     writeFileSync(join(clone, 'node_modules/.package-lock.json'), '{}');
+    putNativePart(clone);
     const env = { ...process.env, npm_config_registry: registry.url, npm_config_cache: join(clone, 'cache') };
     await promisify(execFile)('npm', ['run', 'gpu'], { cwd: clone, env }).finally(registry.close);
     const installed = names.filter((name) => JSON.parse(readFileSync(manifestOf(name), 'utf8')).name !== 'empty');

@@ -310,8 +310,10 @@ describe('reference', () => {
   });
 
   test('every dependency has its reason', () => {
-    const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { dependencies: object };
+    const { dependencies, optionalDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
     const decisions = page('docs/decisions.md');
-    expect(Object.keys(dependencies).filter((name) => !decisions.includes(`**${name}**`))).toEqual([]);
+    expect(
+      Object.keys({ ...dependencies, ...optionalDependencies }).filter((name) => !decisions.includes(`**${name}**`)),
+    ).toEqual([]);
   });
 });
