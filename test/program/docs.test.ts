@@ -129,10 +129,10 @@ const ANY_MODEL: Readonly<Record<string, RegExp>> = {
   'llama-server': /^-m MODEL\.gguf /,
 };
 
-/** Flags of vLLM that stand in running text. */
+/** Flags of vLLM, npm and unshare that stand in running text. */
 const ENGINE_FLAGS = [
   ...['reasoning-parser', 'enable-prompt-tokens-details', 'structured-outputs-config'],
-  ...['max-model-len', 'served-model-name'],
+  ...['max-model-len', 'served-model-name', 'ignore-scripts', 'net'],
 ];
 
 describe('command lines', () => {
