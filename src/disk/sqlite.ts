@@ -21,24 +21,25 @@ export interface Sqlite {
 }
 
 /**
+/**
  * Node 24.19 and later abort the process when an object of better-sqlite3 12 is garbage-collected (nodejs/node#65446), and version 13,
- * where that is fixed, does not run on Node 20. A closed database and a statement use almost no memory, so all of them are kept. For the
- * same reason nothing here uses `pragma` and `transaction`, which prepare statements of their own.
+ * where that is fixed, does not run on Node 20. A closed database, a statement and an iterator use almost no memory, so all of them are
+ * kept. For the same reason nothing here uses `pragma` and `transaction`, which prepare statements of their own.
  */
 const kept: unknown[] = [];
+
+function keep<T>(object: T): T {
+  kept.push(object);
+  return object;
+}
 
 /** Opens a SQLite file, creating it unless `readonly`. `timeout`: milliseconds to wait for another process's lock. */
 export function openSqlite(
   path: string,
   options: { readonly timeout?: number; readonly readonly?: boolean; readonly fileMustExist?: boolean } = {},
 ): Sqlite {
-  const database = openDatabase(path, options);
-  kept.push(database);
-  const prepare = (sql: string) => {
-    const statement = database.prepare<unknown[], Values>(sql);
-    kept.push(statement);
-    return statement;
-  };
+  const database = keep(openDatabase(path, options));
+  const prepare = (sql: string) => keep(database.prepare<unknown[], Values>(sql));
   return {
     exec(sql) {
       database.exec(sql);
@@ -132,7 +133,7 @@ function sound<T>(column: string, value: unknown, is: (value: unknown) => value 
 
 /** The rows of a query, yielded as they are read. */
 export function* rowsOf(database: Sqlite, sql: string, ...parameters: unknown[]): Generator<Row> {
-  for (const values of database.prepare(sql).iterate(...parameters)) yield new Row(values);
+  for (const values of keep(database.prepare(sql).iterate(...parameters))) yield new Row(values);
 }
 
 /** The values of a row by column; undefined is stored as NULL. */
