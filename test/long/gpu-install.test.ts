@@ -2,7 +2,7 @@
 
 import { execFile } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { ROOT, temporaryFolder } from '../support/cli.js';
@@ -66,8 +66,9 @@ test.skipIf(!['linux', 'win32'].includes(process.platform) || process.arch !== '
   async () => {
     checkout();
     // What is installed already is not installed again, and nothing is compiled.
-    mkdirSync(join(folder, 'node_modules'));
-    writeFileSync(join(folder, 'node_modules/.package-lock.json'), '{}');
+    const native = join(folder, 'node_modules/better-sqlite3/build/Release/better_sqlite3.node');
+    mkdirSync(dirname(native), { recursive: true });
+    for (const file of [native, join(folder, 'node_modules/.package-lock.json')]) writeFileSync(file, '{}');
     writeFileSync(join(folder, 'scripts/compile.mjs'), '');
     await npm(['run', 'gpu', '--', '--package-lock-only'], folder);
     const platform = process.platform === 'win32' ? 'win' : 'linux';
