@@ -1,4 +1,4 @@
-// Judges held against people, and the judges of a panel against each other: sentences and tables, and their text for a terminal.
+// The agreement of a judge with people, and of a panel's judges with each other: sentences, tables, and their text for a terminal.
 
 import { domainName, inTableOrder } from '../core/domains.js';
 import { counted, intervalText, oneLine, signed, twoDecimals } from '../core/printable.js';
@@ -9,10 +9,10 @@ import type { Alpha } from '../stats/agreement/coefficients.js';
 import type { PanelAgreement, PanelDocument } from '../stats/agreement/panel.js';
 import type { FigureAgreement, PeopleAgreement } from '../stats/agreement/people.js';
 
-/** Below this many trajectories a bootstrap's interval is too narrow. */
+/** For fewer trajectories, a bootstrap's interval is too narrow. */
 const ENOUGH_CLUSTERS = 30;
 
-/** What is said of agreement: what was rated by whom, its tables, and how to read them. Its texts may be hostile. */
+/** A report on agreement: who rated what, its tables, and how to read them. Its texts may be hostile. */
 export interface Agreement {
   readonly sentences: readonly string[];
   readonly tables: readonly Table[];
@@ -51,7 +51,7 @@ function figureTable(found: PeopleAgreement): Table {
       [['Total', ...cellsOf(found.total)]],
     ],
     footnotes: [
-      'Judge: the judge against each person. People: people against each other, the ceiling for a judge. Of a dimension it is kappa with quadratic weights, of the total interval alpha (Krippendorff): 1 is perfect agreement, 0 what chance gives.',
+      "Judge: agreement of the judge with each person. People: with each other, the ceiling for a judge. Dimensions: kappa with quadratic weights; total: Krippendorff's interval alpha. 1 is perfect agreement, 0 is chance.",
       'Bias: judge minus people, in points of 0-100; a prediction counts once for each person who rated it.',
     ],
   };
@@ -83,13 +83,13 @@ function coefficientCells(found: FigureAgreement['judge']): string[] {
 function notesOn({ too_few_trajectories: few }: PeopleAgreement): string[] {
   const scarce = Object.entries(few).map(([domain, trajectories]) => `${domainName(domain)} (${trajectories})`);
   return [
-    `${NONE} under People: no two people rated the same predictions. ${NONE} under either: all ratings are the same one, so that nothing says what chance gives.`,
-    `95 %: of kappa and alpha by drawing trajectories again, which is too narrow for fewer than ${ENOUGH_CLUSTERS}; of the bias clustered by trajectory. No interval: fewer than ${LEAST_CLUSTERS} trajectories.`,
+    `${NONE} under People: no two people rated the same predictions. ${NONE} under either: all ratings are equal, so agreement by chance is undefined.`,
+    `95 %: for kappa and alpha by resampling trajectories, too narrow for fewer than ${ENOUGH_CLUSTERS}; for the bias clustered by trajectory. No interval: fewer than ${LEAST_CLUSTERS} trajectories.`,
     ...(scarce.length === 0 ? [] : [`Fewer than ${LEAST_CLUSTERS} trajectories, so no line: ${scarce.join(', ')}.`]),
   ];
 }
 
-/** Longest name of a judge that is shown whole. */
+/** Longest name of a judge that is not shortened. */
 const NAME_COLUMNS = 40;
 
 /** A panel of judges: what it rated, how its judges differ, and how far they agree. */
@@ -109,8 +109,8 @@ function sentencesOf(panel: PanelDocument): string[] {
   const bare = Object.entries(panel.offsets ?? {}).flatMap(([domain, { rows }]) =>
     rows === 0 ? domainName(domain) : [],
   );
-  const fewer = `${counted(panel.by_fewer, 'prediction')} rated by fewer than all judges; what each judge rates higher or lower than all of them (by domain and dimension, on rows that all judged) is taken out`;
-  const unknown = `no row of ${bare.join(', ')} was rated by all judges, so their offsets are not known there and no quorum helps`;
+  const fewer = `${counted(panel.by_fewer, 'prediction')} rated by fewer than all judges; the offset of each judge from all of them (by domain and dimension, on rows that all judged) is removed`;
+  const unknown = `no row of ${bare.join(', ')} was rated by all judges, so their offsets there are unknown and a quorum does not help`;
   return [
     `panel of ${judges.length} judges, ${combine} of their ratings; ${rule}`,
     `rated: ${rated} of ${counted(predictions, 'prediction')}${told.join('')}`,
@@ -154,7 +154,7 @@ function agreementTable({ all, domains }: PanelAgreement): Table {
         : []),
     ],
     footnotes: [
-      `Krippendorff's alpha between the judges: 1 is perfect, 0 is chance; ${NONE} where all ratings are one and the same. Rows: rated by two judges or more. Intervals resample trajectories, of which there have to be ${LEAST_CLUSTERS}.`,
+      `Krippendorff's alpha between the judges: 1 is perfect, 0 is chance; ${NONE} if all ratings are equal. Rows: rated by two judges or more. Intervals resample trajectories; they need at least ${LEAST_CLUSTERS}.`,
     ],
   };
 }

@@ -1,4 +1,4 @@
-// A calibration as people read it in a terminal: the judge in one line, then its tables, its noise and what it was held to.
+// A calibration as text for a terminal: the judge in one line, then its tables, its noise and its limits.
 
 import { decidingP, EQUIVALENT_POINTS } from '../core/calibration.js';
 import type { EstimateDocument } from '../core/document.js';
@@ -13,7 +13,7 @@ import type { Calibration, CalibrationDocument, CalibrationPart, Loss, Step } fr
 import { percent } from '../stats/coverage.js';
 import { pointsText, signedPoints } from './trust.js';
 
-/** The marks that the tables cannot be read without. */
+/** The minimal legend, without which the tables cannot be read. */
 const LEGEND =
   'Damage: a bare number is seen, blind is not, (in parentheses) is undecided. --explain tells how to read this.';
 
@@ -63,7 +63,7 @@ function noiseText({ noise, smallest_difference: smallest }: CalibrationPart): s
   const sentence = `Noise: judgements of one prediction have an SD of ${pointsText(noise.sd)} points (${intervalText(noise, pointsText)}; ${from}).`;
   if (smallest === null) return [sentence];
   return [
-    `${sentence} Two runs over the 2,170 rows have to differ by ${twoDecimals(smallest)} points of Overall to show in spite of it (5 %, two-sided, power 80 %). That is the judge's noise alone; rows and sampling come on top.`,
+    `${sentence} Two runs over the 2,170 rows must differ by ${twoDecimals(smallest)} points of Overall to be distinguishable (5 %, two-sided, power 80 %). That is only the judge's noise; rows and sampling come on top.`,
   ];
 }
 
@@ -71,10 +71,10 @@ const [GOOD, OPEN, BAD] = ['\x1b[1;32m', '\x1b[1;33m', '\x1b[1;31m'];
 const COLORS = { good: GOOD, 'with care': OPEN, 'do not use': BAD };
 const VERDICTS = { holds: ['PASSED', GOOD], undecided: ['UNDECIDED', OPEN], broken: ['NOT PASSED', BAD] } as const;
 
-/** Longest name of a variant that is shown whole. */
+/** Longest name of a variant that is not shortened. */
 const NAME_COLUMNS = 18;
 
-/** A table of a calibration, for terminals and pages, with how to read any table like it. */
+/** A table of a calibration, for terminals and pages, with a text on how to read it. */
 interface CalibrationTable extends CellTable {
   readonly reading: string;
 }
@@ -82,13 +82,13 @@ interface CalibrationTable extends CellTable {
 /** Longest text of a cell in a terminal. */
 const CELL_COLUMNS = 38;
 
-/** A table with texts for which a terminal has room. */
+/** A table with its texts shortened to fit a terminal. */
 function shortened(table: CalibrationTable): CalibrationTable {
   const short = (cell: Cell) => (typeof cell === 'string' ? oneLine(cell, CELL_COLUMNS) : cell);
   return { ...table, groups: table.groups.map((rows) => rows.map((cells) => cells.map(short))) };
 }
 
-/** What there is to say of each domain, and of all. */
+/** The main figures of each domain, and of all. */
 export function domainTable({ overall, domains }: Calibration): CalibrationTable {
   const line = (name: string, part: CalibrationPart) => [
     name,
@@ -109,7 +109,7 @@ export function domainTable({ overall, domains }: Calibration): CalibrationTable
     ),
     groups: [lines, [line(lines.length === 1 ? 'All rows' : `All ${lines.length} domains`, overall)]],
     reading:
-      "Ceiling: mean score of neutral rewrites of the truth. Floor: mean score of another row's truth. Penalty: what a rewrite costs against the truth of its row; = none (less than 3 points), ! some, ? undecided. Noise: SD of judgements of one prediction. Blind: damages that are not seen, plus those that are undecided (?), of those judged. Gullible: what the best trick buys.",
+      "Ceiling: mean score of neutral rewrites of the truth. Floor: mean score of another row's truth. Penalty: points that a rewrite loses against the truth of its row; = none (less than 3 points), ! some, ? undecided. Noise: SD of judgements of one prediction. Blind: damages not seen, plus undecided ones (?), of those judged. Gullible: the gain of the best trick.",
   };
 }
 
@@ -125,7 +125,7 @@ function blindCell({ losses }: CalibrationPart): string {
   return `${blind}${undecided === 0 ? '' : `+${undecided}?`}/${losses.length}`;
 }
 
-/** Points lost by each damage in each domain, and whether that is seen. */
+/** Points lost to each damage in each domain, and whether the judge sees it. */
 function sightTable({ overall, domains }: Calibration): CalibrationTable {
   const parts = [...Object.values(domains), overall];
   return {
@@ -142,7 +142,7 @@ function sightTable({ overall, domains }: Calibration): CalibrationTable {
       variantName(variant),
       ...parts.map((part) => sightCell(part.losses.find((loss) => loss.variant === variant))),
     ]),
-    reading: `Damage by domain: points lost against the truth of the row. A bare number is seen: its 95 % interval lies above ${EQUIVALENT_POINTS} points. blind: the interval lies below. (In parentheses): the interval holds ${EQUIVALENT_POINTS} points, or there are fewer than ${LEAST_CLUSTERS} trajectories.`,
+    reading: `Damage by domain: points lost against the truth of the row. A bare number is seen: its 95 % interval is above ${EQUIVALENT_POINTS} points. blind: the interval is below. (In parentheses): the interval contains ${EQUIVALENT_POINTS} points, or there are fewer than ${LEAST_CLUSTERS} trajectories.`,
   };
 }
 
@@ -152,7 +152,7 @@ function sightCell(loss: Loss | undefined): string {
   return { seen: text, blind: 'blind', undecided: `(${text})` }[loss.sight];
 }
 
-/** Doses and the known order stand apart from the other damages. */
+/** Groups losses by family, so that doses and the known order are separate from other damages. */
 function grouped(losses: readonly Loss[], line: (loss: Loss) => Cell[]): Cell[][][] {
   return ['dose', 'order', 'single', 'baseline'].flatMap((family) => {
     const lines = losses.filter((loss) => loss.family === family).map(line);
@@ -162,7 +162,7 @@ function grouped(losses: readonly Loss[], line: (loss: Loss) => Cell[]): Cell[][
 
 const LOOKS = { seen: 'good', kept: 'good', blind: 'bad', inverted: 'bad', undecided: 'soft' } as const;
 
-/** What each damage costs, and which dimensions it moves. */
+/** The points lost to each damage, in total and by dimension. */
 export function damageTable({ losses }: CalibrationPart): CalibrationTable {
   const names = DIMENSIONS.map(dimensionName);
   return {
@@ -174,7 +174,7 @@ export function damageTable({ losses }: CalibrationPart): CalibrationTable {
       interval(loss, EQUIVALENT_POINTS),
       ...DIMENSIONS.map((name) => movedCell(loss.dimensions[name], loss.most === name)),
     ]),
-    reading: `Damage by dimension: points lost against the truth of the row, seen where the 95 % interval lies above ${EQUIVALENT_POINTS} points, blind where it lies below, else undecided. (In parentheses): the interval of the dimension holds 0, so the dimension may not have moved. What stands out lost more than each other dimension did, by the intervals of their paired differences; where nothing does, the dimensions overlap and none is to blame.`,
+    reading: `Damage by dimension: points lost against the truth of the row; seen if the 95 % interval is above ${EQUIVALENT_POINTS} points, blind if it is below, else undecided. (In parentheses): the interval of the dimension contains 0, so the dimension may not have moved. A highlighted dimension lost more than every other, by the intervals of their paired differences; if none is highlighted, they overlap.`,
   };
 }
 
@@ -186,7 +186,7 @@ function movedCell(loss: EstimateDocument | undefined, isMost: boolean): Cell {
   return { text, under, look: 'moved', isStrong: isMost };
 }
 
-/** Points lost; on a page their interval stands below them. */
+/** Points lost; on a page, with their interval below. */
 export function lostCell(loss: EstimateDocument | undefined) {
   return { text: pointsCell(loss?.value), under: loss === undefined ? [] : [interval(loss)] };
 }
@@ -195,7 +195,7 @@ function pointsCell(value: number | undefined): string {
   return value === undefined ? NONE : pointsText(value);
 }
 
-/** The known order, step by step, and in which domains which step is inverted. */
+/** The steps of the known order, and the domains in which a step is inverted. */
 export function stepTable({ steps }: CalibrationPart, domains: Calibration['domains'] = {}): CalibrationTable {
   const nameOf = ({ better, worse }: Step) => `${variantName(better)} > ${variantName(worse)}`;
   const inverted = Object.entries(domains).flatMap(([domain, part]) =>
@@ -217,11 +217,11 @@ export function stepTable({ steps }: CalibrationPart, domains: Calibration['doma
     groups: [steps.map(line)],
     footnotes: inverted.length === 0 ? [] : [`Inverted in a domain: ${inverted.join('; ')}.`],
     reading:
-      'Better > worse: inverted is the share of rows in which the worse one is rated higher. p is one-sided and adjusted by Holm over all steps; the order is kept or inverted where the p of its side is at most 0.025.',
+      'Better > worse: inverted is the share of rows in which the worse one is rated higher. p is one-sided and adjusted by Holm over all steps; the order is kept or inverted if the p of its side is at most 0.025.',
   };
 }
 
-/** What each canary buys. */
+/** The gain of each canary. */
 export function canaryTable({ canaries, gullibility: most }: CalibrationPart): CalibrationTable {
   return {
     columns: columnsOf('<Trick, Rows, Buys, 95 %, <What it is'),
@@ -237,8 +237,8 @@ export function canaryTable({ canaries, gullibility: most }: CalibrationPart): C
     footnotes:
       most === null || most.low === null
         ? []
-        : [`${variantName(most.variant)} buys most, by an interval that holds for all at once: ${interval(most, 0)}.`],
-    reading: 'Trick: points above the same bad prediction without the trick; what stands out lies above 0.',
+        : [`${variantName(most.variant)} buys most; simultaneous interval over all: ${interval(most, 0)}.`],
+    reading: 'Trick: points above the same bad prediction without the trick; highlighted if the interval is above 0.',
   };
 }
 
@@ -246,7 +246,7 @@ function variantName(name: string): string {
   return oneLine(name, NAME_COLUMNS);
 }
 
-/** @param limit by the side of which the interval decides, where it does */
+/** @param limit the value that the interval is compared with, if any */
 function interval(estimate: EstimateDocument | null, limit?: number): string {
   if (estimate === null || estimate.low === null || estimate.high === null) return NONE;
   const end = (value: number) => (limit === undefined ? pointsText(value) : besideLimit(value, limit, pointsText));

@@ -1,5 +1,5 @@
-// Two runs compared, told in each form: the one sentence that says what came of it, the document of `--json`, the table, the rows that
-// moved most, Markdown and CSV.
+// A comparison of two runs in each form: the opening sentence, the document of `--json`, the table, the rows that moved most, Markdown and
+// CSV.
 
 import { z } from 'zod';
 import type { Figure } from '../core/comparison.js';
@@ -22,36 +22,36 @@ import type { Comparison, Difference, DifferenceSet } from '../stats/compare.js'
 import { csvText, markdownTable, markdownText } from './markup.js';
 import { TRUST, type Trust, trustDocument, trustTexts, VARIANCE, varianceSource, varianceText } from './trust.js';
 
-/** A run as a comparison names it. Its texts may be hostile. */
+/** A run as shown in a comparison. Its texts may be hostile. */
 export interface ShownRun {
   readonly name: string;
   readonly source: string;
   readonly judge?: string | undefined;
   readonly rubricPack?: string | undefined;
-  /** What is known of its judge; absent where it asked none. */
+  /** The trust in its judge; absent if it asked none. */
   readonly trust?: Trust | undefined;
 }
 
-/** Two runs compared, with all that a reader is told of it. */
+/** A comparison of two runs, with everything that is shown. */
 export interface ComparisonView {
   readonly base: ShownRun;
   readonly candidate: ShownRun;
   readonly comparison: Comparison;
-  /** What two runs share: `equal`, `different` or `unknown`, by what. */
+  /** Whether the runs agree (`equal`, `different` or `unknown`), by part of their provenance. */
   readonly shared: Readonly<Record<string, string>>;
-  /** Why rows moved, by key: what their judge said of the worse side. */
+  /** Why rows moved, by key: the judge's words on the worse side. */
   readonly weaknesses: ReadonlyMap<string, string>;
   readonly notes: readonly string[];
-  /** Show each domain's dimensions too; CSV and JSON always hold them. */
+  /** Also show each domain's dimensions; CSV and JSON always contain them. */
   readonly dimensions: boolean;
 }
 
-/** How many rows are behind a figure, and of how many where that is fewer. */
+/** The number of rows in a figure, and of how many if it is not all. */
 function rowsText(compared: number, rows: number): string {
   return compared === rows ? String(rows) : `${compared}/${rows}`;
 }
 
-/** The mean over the domains that were compared: what it is called, and how many rows either run chose in the domains that it is of. */
+/** The mean over the compared domains: its name, and how many rows either run chose in its domains. */
 export function meanIn({ domains, rows, macroOf }: Comparison): { readonly name: string; readonly rows: number } {
   const compared = domains.filter((each) => each.compared > 0);
   const names = compared.map(({ domain }) => domain);
@@ -61,8 +61,8 @@ export function meanIn({ domains, rows, macroOf }: Comparison): { readonly name:
 }
 
 /**
- * What came of it, in one sentence: by how much the candidate is better or worse, or why that cannot be said. It is about Overall, or
- * the mean of the domains that there are. Without an interval nothing is said about chance.
+ * The result in one sentence: by how much the candidate is better or worse, or why that cannot be decided. It is about Overall, or the
+ * mean of the available domains. Without an interval it says nothing about chance.
  */
 export function openingOf({
   base,
@@ -71,7 +71,7 @@ export function openingOf({
 }: Pick<ComparisonView, 'base' | 'candidate' | 'comparison'>): string {
   const { total } = comparison.overall;
   const [one, other] = [candidate.name, base.name];
-  if (total === undefined) return `Nothing can be said of ${one} against ${other}.`;
+  if (total === undefined) return `${one} cannot be compared with ${other}.`;
   const { name, rows: all } = meanIn(comparison);
   const over = `${name === 'Overall' ? '' : `${name}; `}${rowsText(total.difference.rows, all)} ${all === 1 ? 'row' : 'rows'}`;
   const { value, low = 0, high = 0 } = total.difference;
@@ -80,11 +80,11 @@ export function openingOf({
   const points = `${signed(value)} points (${chance}; ${over})`;
   if (low > 0 || high < 0) return `${one} is ${low > 0 ? 'better' : 'worse'} than ${other}: ${points}.`;
   const least = total.smallestEffect;
-  const shown = least === undefined ? '' : `; a true ${twoDecimals(least)} would have shown, with 80 % power`;
+  const shown = least === undefined ? '' : `; a true difference of ${twoDecimals(least)} would show with 80 % power`;
   return `${one} and ${other} cannot be told apart: ${points}${shown}.`;
 }
 
-/** A run, as JSON names it. */
+/** A run in JSON. */
 export const RUN = z.strictObject({
   ...keyed(z.string(), 'name', 'source'),
   ...keyed(TEXT, 'judge', 'rubric_pack'),
@@ -102,7 +102,7 @@ const DIFFERENCE = z.strictObject({
 });
 const DIFFERENCES = z.strictObject(keyed(DIFFERENCE.nullable(), 'total', ...DIMENSIONS));
 
-/** The figures of a comparison, as JSON holds them: unrounded, and null where there are none. */
+/** The figures of a comparison in JSON: unrounded, and null if missing. */
 export const COMPARISON = z.strictObject({
   ...keyed(z.number(), 'rows', 'compared', 'coverage', 'macro_of'),
   adjusted: z.strictObject({ interval: z.literal('none'), p: z.literal('none'), p_adjusted: z.string() }),
@@ -146,12 +146,12 @@ function comparisonDocument(view: ComparisonView) {
   });
 }
 
-/** What `RUN` is made of. */
+/** The source of `RUN`. */
 export function runSource(run: ShownRun) {
   return { ...run, judgeTrust: trustDocument(run.trust) };
 }
 
-/** What `COMPARISON` is made of. */
+/** The source of `COMPARISON`. */
 export function comparisonSource(comparison: Comparison, weaknesses: ReadonlyMap<string, string> = new Map()) {
   return {
     ...comparison,
@@ -182,7 +182,7 @@ function differencesSource(set: DifferenceSet) {
   return Object.fromEntries(sources);
 }
 
-/** A comparison in each format. Whatever its texts hold, they stay text. */
+/** A comparison in each format. Hostile texts stay text. */
 export const COMPARISON_FORMATS = {
   terminal: { endings: [], print: terminalText },
   md: { endings: ['.md'], print: markdown },
@@ -190,7 +190,7 @@ export const COMPARISON_FORMATS = {
   csv: { endings: ['.csv'], print: csv },
 } satisfies Record<string, OutputFormat<ComparisonView, Look>>;
 
-/** What stands above the table: judge and rubric pack on one line, how far the judges can be trusted, and what else is to be known. */
+/** The lines above the table: judge and rubric pack, how far the judges can be trusted, and the notes. */
 function headOf({ base, candidate, notes }: ComparisonView): string[] {
   const parts = [base.judge && `judge ${base.judge}`, base.rubricPack && `rubric pack ${base.rubricPack}`].filter(
     Boolean,
@@ -246,7 +246,7 @@ const CSV_KEYS = [
   ...(['wins', 'ties', 'losses', 'smallest_effect'] as const),
 ];
 
-/** A line for each domain and figure, Overall's under the domain `overall`; the rows compared are those of the figure. Unrounded. */
+/** One line per domain and figure, unrounded; Overall has the domain `overall`. `compared` counts the rows of the figure. */
 function csv(view: ComparisonView): string {
   const { domains, overall } = comparisonDocument(view);
   const sets = Object.entries({ ...domains, overall: { ...overall, rows: meanIn(view.comparison).rows } });
@@ -262,16 +262,16 @@ function csv(view: ComparisonView): string {
 const COLUMNS = columnsOf(
   '<Domain, Rows, Base, Candidate|Cand., Difference|Diff., 95 % interval|95 %, p, Won/tied/lost|W/T/L, Detectable|Det.',
 );
-/** The columns that tell a difference. */
+/** The columns of the difference and its interval. */
 export const TELLING = [4, 5];
 
-/** A domain shows a difference where its p, adjusted for all domains, is below this. */
+/** A domain shows a difference if its p, adjusted for all domains, is below this. */
 const SHOWN_P = 0.05;
 
 /**
  * The table of differences: a group of the domains, one of Overall and one of its five dimensions; with `dimensions` also a group of the
  * domains for each of the five. Points of 0-100 with two decimals.
- * @returns also the figure of each row, group by group; null where it has none
+ * @returns also the figure of each row, group by group; null if missing
  */
 export function differenceTable(
   comparison: Comparison,
@@ -299,25 +299,27 @@ export function differenceTable(
     groups: lines.map((group) => group.map(differenceRow)),
     figures: lines.map((group) => group.map(([, , found]) => found?.difference ?? null)),
     footnotes: [
-      ...(lines.flat().some(([, , found]) => isStarred(found)) ? ['*: p holds among all domains, too (Holm).'] : []),
+      ...(lines.flat().some(([, , found]) => isStarred(found))
+        ? ['*: significant after adjusting for all domains (Holm).']
+        : []),
       ...(fixed === undefined
         ? []
         : [
-            `On this very benchmark, where the rows are fixed and sampling alone varies: ${name} ${signed(fixed.value)}, 95 % ${intervalText(fixed, signed) ?? NONE}.`,
+            `On exactly these rows, where only sampling varies: ${name} ${signed(fixed.value)}, 95 % ${intervalText(fixed, signed) ?? NONE}.`,
           ]),
       ...(variance === undefined ? [] : [`Variance of the difference: ${variance}.`]),
     ],
     legend: [
-      'Rows: rated in both runs, of those that either chose (one number where all are). Base and Candidate: scores on these rows, with empty, refused and confusing predictions at rating 1.',
-      '95 %: interval of the paired difference for new rows like these, clustered by trajectory. p: permutation test by trajectory. Both are of each line taken alone; * where the p adjusted for all domains is below 0.05, too. Detectable: the smallest true difference that these rows would have shown, with 80 % power.',
+      'Rows: rated in both runs / chosen by either (one number if equal). Base and Candidate: scores on these rows, with empty, refused and confusing predictions at rating 1.',
+      '95 %: interval of the paired difference for new rows like these, clustered by trajectory. p: permutation test by trajectory. Both are for each line alone; *: the p adjusted for all domains is below 0.05 as well. Detectable: the smallest true difference that these rows would show with 80 % power.',
       NO_INTERVAL,
-      'A domain in which every row differs alike may hide others: Overall allows for as many as its trajectories leave open.',
+      'If all rows of a domain differ equally, unseen rows may still differ: Overall allows for as many as its trajectories cannot exclude.',
       ...(name === 'Overall' ? [] : [`${name}: mean of the domains; Overall needs all seven and no other.`]),
     ],
   };
 }
 
-/** A line of the table: what it is called, and of how many rows it could be. */
+/** A line of the table: its name, the most rows it could have, and its figure. */
 type Line = readonly [name: string, rows: number, found: Difference | undefined];
 
 /** Whether the candidate is shown to be better or worse. */

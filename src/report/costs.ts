@@ -1,4 +1,4 @@
-// What a run cost, as JSON and as a table: tokens and dollars of the world model and of the judge.
+// The cost of a run as JSON and as a table: tokens and dollars of world model and judge.
 
 import { z } from 'zod';
 import { ASKED, type Asked, type Cost, hasTiers, PRICE, type RunCosts, type Spending } from '../core/costs.js';
@@ -20,12 +20,12 @@ const SPENDING = z.strictObject({
 });
 
 /**
- * For the world model and for the judge: counts of rows and tokens, and US dollars, unrounded, in all and by domain, with the price
- * that they were counted by. Null is what nobody knows. `usd` is of the rows whose cost is known; `unpriced` rows are not in it.
+ * For world model and judge: counts of rows and tokens, and unrounded US dollars, in total and by domain, with the price used. Unknown
+ * values are null. `usd` covers the rows whose cost is known; `unpriced` counts the others.
  */
 export const COSTS = z.strictObject(keyed(SPENDING.nullable(), ...ASKED));
 
-/** What `COSTS` is made of. */
+/** The source of `COSTS`. */
 export function costsSource({ world_model: worldModel, judge }: RunCosts = {}) {
   const flat = ({ usage, ...cost }: Cost) => ({ ...usage, ...cost });
   const spending = ({ price, total, domains }: Spending) => ({
@@ -36,15 +36,15 @@ export function costsSource({ world_model: worldModel, judge }: RunCosts = {}) {
   return { worldModel: worldModel && spending(worldModel), judge: judge && spending(judge) };
 }
 
-/** What those are called who were asked in a run. */
+/** The names of the models asked in a run. */
 type AskedNames = Readonly<Record<Asked, string>>;
 
-/** @param equivalence of a run on decisions: who was asked about its predictions is an agent, and no judge */
+/** @param equivalence present for a run on decisions, which asks an agent instead of a judge */
 export function askedNames(equivalence: EquivalenceCard | undefined): AskedNames {
   return { world_model: 'World model', judge: equivalence === undefined ? 'Judge' : 'Agent' };
 }
 
-/** A row for each that was asked, and below it one for each domain where that is wanted; undefined where nobody was asked. */
+/** A row per model asked, with rows per domain below it if wanted; undefined if no model was asked. */
 export function costTable(
   costs: RunCosts | undefined,
   { byDomain, names }: { readonly byDomain: boolean; readonly names: AskedNames },
@@ -65,7 +65,7 @@ export function costTable(
   };
 }
 
-/** Whether nobody was asked. */
+/** Whether no model was asked. */
 function isFree({ rows, unpriced, usd }: Cost): boolean {
   return rows === 0 && unpriced === 0 && (usd ?? 0) === 0;
 }
@@ -76,17 +76,17 @@ function costRow(name: string, cost: Cost): string[] {
   return [name, ...tokens.map((count) => count?.toLocaleString('en') ?? NONE), costCell(cost)];
 }
 
-/** Who was asked, and what that took. */
+/** A model that was asked, and its cost. */
 interface Line {
   readonly who: string;
   readonly spending: Spending;
 }
 
-/** By which price a cost was counted, and what is not in it; or why it is unknown. */
+/** The price of a cost, and what it leaves out; or why the cost is unknown. */
 function priceNote({ who, spending: { price, total } }: Line): string {
-  if (price === undefined) return `${who}: no price is known; awb score --prices FILE names one.`;
+  if (price === undefined) return `${who}: no price is known; give one with awb score --prices FILE.`;
   if (total.usd === undefined) return `${who}: the server counted no tokens.`;
-  const left = total.unpriced === 0 ? '' : `; what ${counted(total.unpriced, 'row')} cost is not known, and not in it`;
-  const tiered = hasTiers(price) ? '; calls of one row count by the mean length of their prompts' : '';
+  const left = total.unpriced === 0 ? '' : `; without ${counted(total.unpriced, 'row')} of unknown cost`;
+  const tiered = hasTiers(price) ? '; the calls of a row are priced by their mean prompt length' : '';
   return `${who}: price of ${oneLine(price.model, 60)} by ${oneLine(price.source, 80)}${tiered}${left}.`;
 }

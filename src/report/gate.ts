@@ -1,4 +1,4 @@
-// What a gate decided, told in each form: text for a terminal or a job's log, the summary of a job, the JSON report, annotations, and JUnit.
+// A gate's decision in each form: text for a terminal or a job's log, job summary, JSON report, annotations, and JUnit.
 
 import { z } from 'zod';
 import {
@@ -23,26 +23,26 @@ import { COMPARISON, comparisonSource, differenceTable, RUN, runSource, type Sho
 import { markdownTable, markdownText } from './markup.js';
 import { trustTexts } from './trust.js';
 
-/** A gate's decision with all that is told of it. Names and domains may be hostile. */
+/** A gate's decision with everything that is shown. Names and domains may be hostile. */
 export interface GateReport extends GateDecision {
   readonly exitCode: ExitCode;
   readonly policy: {
-    /** Where it came from: a file's name, or `flags and defaults`. */
+    /** Its source: a file's name, or `flags and defaults`. */
     readonly from: string;
-    /** SHA-256 hex of the policy with its defaults filled in. */
+    /** SHA-256 (hex) of the policy with its defaults filled in. */
     readonly fingerprint: string;
     readonly rules: Policy;
   };
-  /** Absent where there is no base. */
+  /** Absent if there is no base. */
   readonly base?: ShownRun | undefined;
   readonly candidate: ShownRun;
   readonly comparison?: Comparison | undefined;
   readonly notes: readonly string[];
 }
 
-/** The verdict and how many rules it rests on, such as `NO-GO: 2 of 8 rules broken`. */
+/** The verdict and the rules behind it, such as `NO-GO: 2 of 8 rules broken`. */
 export function headlineOf({ verdict, rules, summary }: GateReport): string {
-  // The summary of the gate says what the advisory rules come to.
+  // The gate's summary gives the outcome of the advisory rules.
   if (verdict === 'ADVICE') return summary;
   const tests = rules.filter((rule) => rule.counts || isTest(rule));
   const all = verdict === 'INCOMPLETE' ? tests : tests.filter(isTest);
@@ -51,18 +51,18 @@ export function headlineOf({ verdict, rules, summary }: GateReport): string {
   return `${verdict}: ${againstText({ verdict, against, rules: all.length })}`;
 }
 
-/** Whether a rule is on a figure; the others are conditions for testing at all. */
+/** Whether a rule is about a figure. The others are conditions for testing. */
 function isTest(rule: RuleResult): rule is BoundResult {
   return !rule.isCondition;
 }
 
-/** What a reader has to be told in words: what stands against a GO, and what is broken without counting. */
+/** The reasons in words: what prevents a GO, and rules that are broken but do not count. */
 export function reasonsIn({ rules }: GateReport): string[] {
   const told = rules.filter(({ verdict, counts }) => verdict !== 'GO' && (counts || verdict !== 'INCONCLUSIVE'));
   return told.map(({ sentence }) => sentence);
 }
 
-/** Lines that name the runs, their judge and how far it can be trusted, the policy, and what decides. */
+/** Lines on the runs, their judge and how far it can be trusted, the policy, and what decides. */
 export function factsOf({ verdict, base, candidate, policy, level }: GateReport): string[] {
   const { name, judge, rubricPack } = candidate;
   const named = { candidate: name, base: base?.name, judge, 'rubric pack': rubricPack };
@@ -75,7 +75,7 @@ export function factsOf({ verdict, base, candidate, policy, level }: GateReport)
   ];
 }
 
-/** The decision as text that ends in a line feed. No sentence stands in it twice. */
+/** The decision as text that ends in a line feed. No sentence occurs twice. */
 export function gateText(report: GateReport, look: Look): string {
   const table = ruleTable(report);
   const text = (line: string) => wrapped(printable(line), look.columns);
@@ -102,13 +102,13 @@ const COLUMNS = columnsOf('<Rule, Base, Candidate|Cand., Change, Interval, Bound
 const LOOKS = { GO: 'good', 'NO-GO': 'bad', INCONCLUSIVE: 'soft', INCOMPLETE: 'soft' } as const;
 const RESULT = { GO: 'holds', 'NO-GO': 'broken', INCONCLUSIVE: 'open', INCOMPLETE: 'no evidence' } as const;
 
-/** A line for each rule on a figure; the rules that brought the verdict come first. Empty columns are left out. */
+/** One line per rule on a figure; the rules that decided the verdict come first. Empty columns are left out. */
 export function ruleTable({ rules }: GateReport): CellTable {
   const tests = rules.filter(isTest);
   const lines = tests.map(({ name, shown, limit, verdict, counts }) => {
     const { base = NONE, candidate = NONE, change = NONE, interval = NONE, bound } = shown;
     const demand = bound === undefined ? NONE : `${limit === undefined ? '≥' : '≤'} ${bound}`;
-    // In parentheses where the gate does not heed it.
+    // In parentheses if the gate ignores it.
     const result = counts || verdict === 'GO' ? RESULT[verdict] : `(${RESULT[verdict]})`;
     const texts = [name, base, candidate, change, interval, demand].map((text) => oneLine(text, 100));
     return [...texts, { text: result, look: counts || verdict === 'GO' ? LOOKS[verdict] : undefined }];
@@ -119,17 +119,17 @@ export function ruleTable({ rules }: GateReport): CellTable {
     columns: pick(COLUMNS),
     groups: [lines.map(pick)],
     legend: tests.some((rule) => !rule.counts && rule.verdict !== 'GO')
-      ? ['In parentheses: what does not count here. A supporting rule counts only when broken, an advisory one never.']
+      ? ['In parentheses: does not count here. A supporting rule counts only when broken, an advisory one never.']
       : [],
   };
 }
 
-/** GitHub refuses a step's summary above this many bytes. */
+/** GitHub refuses longer summaries of a step (bytes). */
 export const SUMMARY_LIMIT = 1024 * 1024;
 
 /**
- * The job summary in Markdown, of at most `limit` bytes. What decides comes first; where something does not fit, a line says so.
- * Empty where not even the verdict fits.
+ * The job summary in Markdown, of at most `limit` bytes. What decides comes first; if something does not fit, a line says so.
+ * Empty if not even the verdict fits.
  */
 export function jobSummary(report: GateReport, limit = SUMMARY_LIMIT): string {
   const item = (text: string) => `- ${markdownText(oneLine(text, 2000))}\n`;
@@ -156,7 +156,7 @@ export function jobSummary(report: GateReport, limit = SUMMARY_LIMIT): string {
 const POINTS = z.record(z.string(), z.strictObject({ points: z.number(), tier: RULE.shape.tier }));
 const { verdict, ...DECIDED } = DECISION.shape;
 
-/** The JSON report. Figures are unrounded, and null where there are none. */
+/** The JSON report. Figures are unrounded, and null if missing. */
 export const GATE = z.strictObject({
   schema: z.literal('awb.gate/1'),
   verdict,
@@ -178,7 +178,7 @@ export const GATE = z.strictObject({
   notes: z.array(z.string()),
 });
 
-/** The document of a report. The policy stands in it as a policy file has it, with every default filled in. */
+/** The document of a report. It contains the policy in the form of a policy file, with every default filled in. */
 export function gateDocument({ policy, base, candidate, comparison, ...report }: GateReport) {
   const { maxDrop, minScore, limits, ...rest } = policy.rules;
   const points = (bounds: Policy['maxDrop']) =>
@@ -206,7 +206,7 @@ const ANNOTATION_LIMIT = 10;
 
 /**
  * Annotations as workflow commands: an error for each breach and for missing evidence, a warning for each open rule, and a notice for
- * each rule that is broken and does not count, of each kind the ten with the greatest impact. A GO and advice have a notice of their own.
+ * each rule that is broken but does not count; of each kind the ten with the greatest impact. GO and ADVICE have their own notice.
  * Ends in a line feed.
  */
 export function annotations({ verdict, summary, rules }: GateReport): string {
@@ -215,7 +215,7 @@ export function annotations({ verdict, summary, rules }: GateReport): string {
     if (rule.verdict !== 'NO-GO' && rule.verdict !== 'INCOMPLETE') return undefined;
     return rule.counts ? 'error' : rule.verdict === 'NO-GO' ? 'notice' : undefined;
   };
-  // A verdict of an advisory rule is advice, whatever it found.
+  // The verdict of an advisory rule is always advice.
   const titleOf = (rule: RuleResult) => `${rule.tier === 'advisory' ? 'ADVICE' : rule.verdict}, ${rule.name}`;
   const byImpact = [...rules].sort((a, b) => b.impact - a.impact);
   const whole = verdict === 'GO' || verdict === 'ADVICE' ? [command('notice', verdict, summary)] : [];
@@ -228,7 +228,7 @@ export function annotations({ verdict, summary, rules }: GateReport): string {
     .join('');
 }
 
-/** `%` is escaped first of all, so that no text brings an escape of its own. */
+/** `%` is escaped first, so that a text cannot contain its own escapes. */
 function command(kind: string, title: string, text: string): string {
   const data = (value: string) =>
     oneLine(value, 1000).replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
@@ -238,8 +238,8 @@ function command(kind: string, title: string, text: string): string {
 }
 
 /**
- * JUnit XML: a suite for each domain, one for Overall, and one for what concerns the whole run. A case fails only where the gate is
- * breached. Missing evidence that the gate demands is an error. A case is skipped where it is open, untested, or advice.
+ * JUnit XML: a suite for each domain, one for Overall, and one for rules about the complete run. A case fails only if the gate is
+ * breached. Missing evidence that the gate demands is an error. A case that is open, untested, or advice is skipped.
  */
 export function junit({ rules, verdict }: GateReport): string {
   const suites = groupBy(
@@ -276,7 +276,7 @@ function caseOf(suite: string, rule: RuleResult): string {
   return `    <testcase classname="awb.gate.${xmlText(suite)}" name="${xmlText(name)}" time="0">${outcome}${said}</testcase>\n`;
 }
 
-/** Text for elements and attributes; XML 1.0 has no place for U+FFFE and U+FFFF. */
+/** Text for elements and attributes. XML 1.0 does not allow U+FFFE and U+FFFF. */
 function xmlText(text: string): string {
   return printable(text)
     .replace(/[\ufffe\uffff]/g, '\ufffd')

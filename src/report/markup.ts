@@ -1,20 +1,20 @@
-// Texts and tables in Markdown, LaTeX and CSV: whatever a text holds, it stays text.
+// Texts and tables in Markdown, LaTeX and CSV. Hostile texts stay text.
 
 import { printable } from '../core/printable.js';
 import { type CellTable, notesBelow, partsOf } from '../core/table.js';
 
-/** Records of RFC 4180, one a line. */
+/** Records of RFC 4180, one per line. */
 export function csvText(records: readonly (readonly unknown[])[]): string {
   return records.map((cells) => `${cells.map(csvCell).join(',')}\r\n`).join('');
 }
 
 /**
- * A field, on one line. An apostrophe stands before what a spreadsheet would take for the start of a formula. A semicolon
- * starts a field too, since it separates fields in some countries' spreadsheets.
+ * A field, on one line. An apostrophe is put before anything that a spreadsheet would read as a formula. A semicolon also starts a field,
+ * since it separates fields in some countries' spreadsheets.
  */
 function csvCell(value: unknown): string {
   if (value === null || value === undefined) return '';
-  // Fifteen digits are all that a sum of rows is sure of; a seventeenth shows how floating point rounds.
+  // Fifteen digits of a sum are reliable; a seventeenth shows floating-point rounding.
   if (typeof value === 'number') return String(Number(value.toPrecision(15)));
   if (typeof value !== 'string') return String(value);
   const safe = printable(value).replace(/(^|;)(?=\s*[=+\-@＝＋－＠])/g, "$1'");
@@ -44,7 +44,7 @@ export function markdownTable(table: CellTable): string {
 }
 
 /**
- * Text that GitHub's Markdown shows as it is: no table cell ends, no tag opens, no address becomes a link, nobody is mentioned.
+ * Text that GitHub's Markdown shows literally: it ends no table cell, opens no tag, makes no link and mentions no user.
  */
 export function markdownText(text: string): string {
   return text
@@ -69,7 +69,7 @@ const LATEX: Readonly<Record<string, string>> = {
   '…': '\\ldots{}',
 };
 
-/** Text that LaTeX sets as it is. A bracket at a cell's start would be read as the argument of the `\\\\` before it. */
+/** Text that LaTeX sets literally. A bracket at a cell's start would be read as the argument of the `\\\\` before it. */
 export function latexText(text: string): string {
   return text
     .replace(/[\\{}$&#^_~%<>|"'`–≥…]/g, (character) => LATEX[character] ?? `\\${character}`)

@@ -3,14 +3,14 @@
 import { present } from '../core/errors.js';
 import { DOMAINS, type Domain } from '../core/types.js';
 
-/** Where the figures come from: scores of 0-100, each a mean of the five dimensions over all 2,170 rows of the benchmark. */
+/** The source of the figures: scores of 0-100, each a mean of the five dimensions over all 2,170 rows of the benchmark. */
 export const PUBLISHED_SOURCE = {
   text: 'model card of Qwen/Qwen-AgentWorld-35B-A3B, AgentWorldBench (open-ended evaluation)',
   judge: 'gpt-5.2-2025-12-11',
   rows: 2170,
 } as const;
 
-/** What is said of these rows wherever they are shown. */
+/** Notes shown with these rows. */
 export const PUBLISHED_NOTES = [
   `published: ${PUBLISHED_SOURCE.text}, judge ${PUBLISHED_SOURCE.judge}; official figures, neither ranked, tested nor marked.`,
   'Qwen-AgentWorld-397B-A17B: its Overall is published as 58.71, the mean of its columns is 58.76.',
@@ -19,7 +19,7 @@ export const PUBLISHED_NOTES = [
 export interface PublishedRow {
   readonly model: string;
   readonly scores: ReadonlyMap<Domain, number>;
-  /** As published; of one row it is not the mean of its scores. */
+  /** As published; in one row it is not the mean of the scores. */
   readonly overall: number;
 }
 

@@ -1,17 +1,17 @@
-// A judged run as CSV: a line for each judgement, or for each figure of its score card.
+// A judged run as CSV: one line per judgement, or per figure of its score card.
 
 import { countedPoints } from '../core/points.js';
 import { DIMENSIONS, type Estimate, type JudgedRow, type ScoreCard } from '../core/types.js';
 import { csvText } from './markup.js';
 
-/** Which run lines are of. */
+/** The run that lines belong to. */
 export interface RunNames {
   readonly label: string | undefined;
-  /** What tells it from all other runs. */
+  /** Distinguishes it from all other runs. */
   readonly id: string;
 }
 
-/** The judgements of a run. Lines are given one by one: of a hundred thousand, no text is made of all. */
+/** The judgements of a run, line by line, so that a hundred thousand are never in one text. */
 export function* rowsCsv(rows: readonly JudgedRow[], { label, id }: RunNames): Generator<string> {
   const measures = [...new Set(rows.flatMap((row) => Object.keys(row.measures ?? {})))].sort();
   yield csvText([[...ROW_FIELDS, ...DIMENSIONS, ...SCORED, ...measures.map((name) => `measure_${name}`)]]);
@@ -27,7 +27,7 @@ export function* rowsCsv(rows: readonly JudgedRow[], { label, id }: RunNames): G
       row.repeat,
       row.index,
       ...DIMENSIONS.map((dimension) => row.ratings[dimension]),
-      // A judged file has a total of 0 where there are no ratings, which would count in a mean of the column.
+      // Without ratings a judged file has a total of 0, which would distort a mean of the column.
       row.total === 0 ? undefined : row.total,
       countedPoints(row, 'total'),
       failure === undefined ? 'ok' : 'failed',
@@ -45,8 +45,8 @@ const ROW_FIELDS = ['label', 'run', 'domain', 'key', 'trajectory', 'turn', 'repe
 const SCORED = ['total', 'score', 'status', 'class', 'reason', 'flags', 'rollout'] as const;
 
 /**
- * The figures of a score card, for programs that know no score cards: domains in its order, and `overall` for the mean over domains behind
- * them; counted `official` as the script does, `with_failures` with the model's at the lowest rating, or as a `measure`; and `total`, a
+ * The figures of a score card for other programs. Domain: those of the card in order, then `overall` for the mean over domains. Kind:
+ * `official` as the script counts, `with_failures` with the model's failures at the lowest rating, or `measure`. Figure: `total`, a
  * dimension, or a measure's name.
  */
 export function figuresOf({ domains, ...card }: ScoreCard) {
@@ -60,7 +60,7 @@ export function figuresOf({ domains, ...card }: ScoreCard) {
 
 const SCORE_FIELDS = 'label,run,domain,kind,figure,value,low,high,se,df,rows,trajectories'.split(',');
 
-/** The scores of a run, a line for each figure. */
+/** The scores of a run, one line per figure. */
 export function scoresCsv(card: ScoreCard, { label, id }: RunNames): string {
   const lines = figuresOf(card).map(({ domain, kind, figure, estimate }) => {
     const { value, low, high, se, df, rows, clusters } = estimate;

@@ -1,5 +1,5 @@
-// Scored runs -> tables: of ratings, of measures and what their numbers mean, of decision equivalence, of scenarios, and of a rollout (by
-// distance from the last true observation, and how it drifts).
+// Tables of scored runs: ratings, measures and the meaning of their numbers, decision equivalence, scenarios, and rollouts (by distance from
+// the last true observation, and drift).
 
 import type { EstimateDocument } from '../core/document.js';
 import { domainName, domainsOfMean, isPublished, meanName } from '../core/domains.js';
@@ -32,9 +32,9 @@ import type { DriftCard, Drifts, RolloutBin, RolloutCard } from '../stats/rollou
 import type { ScenarioFigures, ScenarioPart } from '../stats/scenarios.js';
 import { pointsText } from './trust.js';
 
-/** So many measures have room for an interval each. */
+/** The most measures that have room for an interval each. */
 const MOST_WITH_INTERVALS = 2;
-/** Longest name of a measure that is shown whole. */
+/** Longest name of a measure that is not shortened. */
 const NAME_COLUMNS = 16;
 
 const SCORE_COLUMNS = columnsOf(
@@ -47,7 +47,7 @@ export function overallName(card: ScoreCard, figures: 'withFailures' | 'scores' 
   return meanName(domains, domainsOfMean(domains).length);
 }
 
-/** The domain that has least coverage, where that is less than the whole run's, such as `least: Web 90 %`. */
+/** The domain of least coverage, if that is below the run's, such as `least: Web 90 %`. */
 export function leastText({ domains, coverage }: Pick<ScoreCard, 'domains' | 'coverage'>): string | undefined {
   const [least] = [...domains].sort((a, b) => a.coverage - b.coverage);
   if (least === undefined || least.coverage >= coverage) return undefined;
@@ -55,15 +55,15 @@ export function leastText({ domains, coverage }: Pick<ScoreCard, 'domains' | 'co
 }
 
 /**
- * The table of ratings, with failures at rating 1: a row per domain, then the mean over domains. Beside each total stands the official
- * one, and below all of them the official script's mean over samples. Scores are 0-100 with two decimals. Undefined where rows were
- * measured and none was rated.
+ * The table of ratings, with failures at rating 1: a row per domain, then the mean over domains. Each total has the official one next to
+ * it, and the official script's mean over samples is below. Scores are 0-100 with two decimals. Undefined if rows were measured but none
+ * was rated.
  */
 export function scoreTable(card: ScoreCard): CellTable | undefined {
   if (card.overall.total === undefined && card.domains.some(hasMeasures)) return undefined;
   const name = overallName(card);
   const beside = besideMean(card);
-  // Of a domain in which the model failed on every row, the official script knows nothing: its mean is of fewer.
+  // The official script leaves out domains in which the model failed on every row, so its mean may be over fewer.
   const official = overallName(card, 'scores') === name ? card.overall.total : undefined;
   const recall = card.overallMeasures[FACTS_RECALL];
   return {
@@ -80,21 +80,23 @@ export function scoreTable(card: ScoreCard): CellTable | undefined {
     ],
     footnotes: ['Failures of the model count at rating 1; Official leaves them out.', ...besideNote(beside)],
     legend: [
-      'Predictions (Pred.): those that are valid to the official script, of those chosen (rows times repeats).',
+      'Predictions (Pred.): valid by the official script / chosen (rows times repeats).',
       'Total: mean of the five dimensions. 95 %: its interval, clustered by trajectory.',
       NO_INTERVAL,
-      'Failures of the model: empty, refused and confusing predictions. Official: Total as the official script counts it. micro: its mean over samples, of all domains.',
+      'Failures of the model: empty, refused and confusing predictions. Official: Total by the official script. micro: its mean over the samples of all domains.',
       name === 'Overall'
         ? 'Overall: mean of the seven domains.'
         : `${name}: mean of the domains; the published Overall needs all seven and no other.`,
       ...(recall === undefined
         ? []
-        : ['facts recall: the share of determined facts that were met, 0-100, of the predictions that have any.']),
+        : [
+            'facts recall: the share of determined facts that predictions met (0-100), over predictions that have any.',
+          ]),
     ],
   };
 }
 
-/** What the official script counts otherwise: the domains in which a failure of the model changed a figure, and the means. */
+/** The official counting where it differs: the domains in which a failure of the model changed a figure, and the means. */
 export function officialTable(card: ScoreCard): CellTable | undefined {
   const differing = card.domains.filter(({ scores, withFailures }) =>
     [...DIMENSIONS, 'total' as const].some((name) => figure(scores[name]) !== figure(withFailures[name])),
@@ -111,7 +113,7 @@ export function officialTable(card: ScoreCard): CellTable | undefined {
   };
 }
 
-/** The table of measures: a column per measure. Undefined where nothing was measured. */
+/** The table of measures: one column per measure. Undefined if nothing was measured. */
 export function measureTable(card: ScoreCard, measureOf: MeasureLookup): CellTable | undefined {
   const names = measureNames(card);
   if (names.length === 0) return undefined;
@@ -145,18 +147,18 @@ export function measureTable(card: ScoreCard, measureOf: MeasureLookup): CellTab
       ...besideNote(measured.filter(({ domain }) => !behind.includes(domain))),
     ],
     legend: [
-      'Measures are no ratings; 0-100, where nothing else is said. A mean (macro) is over the domains that have it.',
+      'Measures are not ratings; 0-100 unless stated otherwise. A mean (macro) is over the domains that have the measure.',
       ...(isFew ? [NO_INTERVAL] : []),
     ],
   };
 }
 
-/** The measures of a card, in the order in which they are met. */
+/** The measures of a card, in order of appearance. */
 export function measureNames(card: ScoreCard): string[] {
   return [...new Set(card.domains.flatMap((score) => Object.keys(score.measures)))];
 }
 
-/** The measure that stands for a run of which nothing was rated: one that is declared to, else the first; undefined where there are ratings. */
+/** The main measure of a run without ratings: the declared one, else the first; undefined if there are ratings. */
 export function leadingMeasure(card: ScoreCard, measureOf: MeasureLookup): string | undefined {
   if (card.overall.total !== undefined) return undefined;
   const names = Object.keys(card.overallMeasures);
@@ -167,18 +169,18 @@ function hasMeasures(score: DomainScore): boolean {
   return Object.keys(score.measures).length > 0;
 }
 
-/** The domains that Overall leaves out. */
+/** The domains that are not part of Overall. */
 function besideMean(card: ScoreCard): DomainScore[] {
   return overallName(card) === 'Overall' ? card.domains.filter(({ domain }) => !isPublished(domain)) : [];
 }
 
-/** What is said of domains that stand outside the mean of the seven. */
+/** The note on domains that are not part of the mean of the seven. */
 function besideNote(domains: readonly DomainScore[]): string[] {
   const names = domains.map(({ domain }) => domainName(domain)).join(', ');
-  return domains.length === 0 ? [] : [`Beside the seven, and not in the mean: ${names}.`];
+  return domains.length === 0 ? [] : [`Not among the seven, so not in the mean: ${names}.`];
 }
 
-/** Valid ones of those chosen, without those of some domains. */
+/** Valid and chosen predictions, without those of some domains. */
 function counts(
   { valid, chosen }: Pick<DomainScore, 'valid' | 'chosen'>,
   without: readonly DomainScore[] = [],
@@ -192,16 +194,16 @@ function scoreRow(name: string, predictions: string, scores: ScoreSet, official?
   return [name, predictions, ...figures, intervalCell(scores.total), figure(official)];
 }
 
-/** What stands in place of an equivalence, and why. */
+/** The text in place of a missing equivalence, and the reason. */
 const MISSING = {
   'does not look': [
     'none',
-    'None: the interval of ceiling minus floor holds 0, or lies below it. What it is shown is not seen to matter to the agent, so it tells nothing of predictions.',
+    'None: the interval of ceiling minus floor contains 0 or is below it. The agent does not visibly react to what it is shown, so it says nothing about predictions.',
   ],
   few: ['too few', `Too few: fewer than ${LEAST_CLUSTERS} trajectories (for the mean of domains: in any of them).`],
 } as const;
 
-/** Decision equivalence as a table: the three raw figures, and what they come to. */
+/** Decision equivalence as a table: the three raw figures, and the result. */
 export function equivalenceTable({ domains, overall, macroOf }: EquivalenceCard): Table {
   const row = (name: string, { rows, predicted, ceiling, floor, found }: Equivalence) => {
     const raw = [name, String(rows), ...[predicted, ceiling, floor].map(twoDecimals)];
@@ -218,19 +220,19 @@ export function equivalenceTable({ domains, overall, macroOf }: EquivalenceCard)
       [...domains, overall].some(({ found }) => found === reason) ? [why] : [],
     ),
     legend: [
-      'Decision eq.: (predicted - floor) / (ceiling - floor), of 100. It tells how far an agent does after the predicted observation what it does after the true one, and is the part of transfer that needs no training.',
+      'Decision eq.: (predicted - floor) / (ceiling - floor), of 100. It shows how far an agent acts the same after the predicted observation as after the true one, the part of transfer that needs no training.',
       'Predicted: how often the agent acts alike after the prediction and after the truth. Ceiling: after the truth, asked twice. Floor: after the observation of another row.',
     ],
   };
 }
 
-/** What a measure is and what it measures, such as `text measure of prediction against ground truth`. */
+/** The kind of a measure and what it measures, such as `text measure of prediction against ground truth`. */
 export function kindText(measure: Measure): string {
   const { one, of } = measureWords(measure);
   return of === undefined ? one : `${one} ${of}`;
 }
 
-/** Its range and which way is better, such as `0-100` (where larger is better) or `from 0 on, smaller is better`. */
+/** Its range and which direction is better, such as `0-100` (larger is better) or `from 0 on, smaller is better`. */
 export function measureText({ range: [low, high], better }: Measure): string {
   const ways = { larger: '', smaller: ', smaller is better', neither: ', neither way better' };
   const way = typeof better === 'object' ? `, best at ${better.target}` : ways[better];
@@ -238,29 +240,29 @@ export function measureText({ range: [low, high], better }: Measure): string {
   return `${Number.isFinite(high) ? `${low}-${high}` : `from ${low} on`}${way}`;
 }
 
-/** Whether it is read as scores are: from 0 to 100, a larger one better. */
+/** Whether it reads like a score: from 0 to 100, larger is better. */
 export function isLikeScore({ range: [low, high], better }: Measure): boolean {
   return low === 0 && high === 100 && better === 'larger';
 }
 
-/** Decimals that a page shows of its values: one from 0 to 100, else two. */
+/** Decimals of its values on a page: one for 0 to 100, else two. */
 export function decimalsOf({ range: [low, high] }: Measure): number {
   return low === 0 && high === 100 ? 1 : 2;
 }
 
-/** A text with a capital at its start. */
+/** A text with its first letter in upper case. */
 export function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Longest name of a scenario that a table shows whole. */
+/** Longest name of a scenario that a table does not shorten. */
 const SCENARIO_COLUMNS = 28;
 
 /** The measures in the order of the columns. */
 const SHOWN = ['followed', 'leaked', 'undisturbed'] as const;
 const FIGURE_COLUMNS = 'Rows, Followed|Foll., 95 %, Leaked|Leak., 95 %, Undisturbed|Undist., 95 %, Twin';
 
-/** A row for each domain, and the mean of the domains. */
+/** One row per domain, and the mean of the domains. */
 export function scenarioDomainTable({ domains, overall }: ScenarioFigures): Table {
   const names = Object.keys(domains);
   return {
@@ -270,13 +272,13 @@ export function scenarioDomainTable({ domains, overall }: ScenarioFigures): Tabl
       [scenarioRow(meanName(names, domainsOfMean(names).length), overall)],
     ],
     legend: [
-      'Rows: of the benchmark under a scenario, or steps of the suite itself. Followed: all that was asked for is there. Leaked: the prediction speaks of the instruction. Undisturbed: what should not change, as near to the truth as without the instruction. Twin: how often the same row without the instruction would count as followed. All in percent, with 95 % intervals clustered by trajectory.',
+      "Rows: benchmark rows under a scenario, or the suite's own steps. Followed: everything asked for is there. Leaked: the prediction mentions the instruction. Undisturbed: the rest is as near to the truth as without the instruction. Twin: how often the same row without the instruction would count as followed. All in percent, with 95 % intervals clustered by trajectory.",
       NO_INTERVAL,
     ],
   };
 }
 
-/** A row for each scenario. */
+/** One row per scenario. */
 export function scenarioTable({ scenarios }: ScenarioFigures): Table {
   return {
     columns: columnsOf(`<Scenario, ${FIGURE_COLUMNS}`),
@@ -293,12 +295,12 @@ function pointsCell(estimate: EstimateDocument | null): string {
   return estimate === null ? NONE : pointsText(estimate.value);
 }
 
-/** Its ends without decimals, so that the table keeps its width; an end that rounds to 0 or 100 need not be there. */
+/** The interval without decimals, so that the table keeps its width; an end shown as 0 or 100 may be rounded. */
 function wholeInterval({ low, high }: Partial<EstimateDocument>): string {
   return low == null || high == null ? NONE : `${low.toFixed(0)}–${high.toFixed(0)}`;
 }
 
-/** The curves over all rows; by domain, too, where that is wanted. */
+/** The curves over all rows; if wanted, also by domain. */
 export function rolloutTables(card: RolloutCard, byDomain: boolean): Table[] {
   const [start = 0] = card.from;
   const domains = Object.entries(byDomain ? card.domains : {}).map(
@@ -312,10 +314,10 @@ export function rolloutTables(card: RolloutCard, byDomain: boolean): Table[] {
         part.by_distance.map((bin) => binRow(`${name}${rangeText(bin)}`, bin, card, part.off_script === 0)),
       ),
       legend: [
-        `Distance: turns since the last true observation; 1 where all of the history was true. With one start, a turn's number is its distance plus ${start}.`,
-        `${card.measure === null ? 'Score: Total, mean' : 'Means'} over rows. Only long trajectories reach far, so the rows of two distances are not the same.`,
+        `Distance: turns since the last true observation; 1 if the complete history was true. With one start, a turn's number is its distance plus ${start}.`,
+        `${card.measure === null ? 'Score: Total, mean' : 'Means'} over rows. Only long trajectories reach large distances, so the rows differ between distances.`,
         `On script: without the ${counted(card.off_script, 'prediction')} of ${card.predictions} whose recorded action refers to something that the rollout never showed (off-script).`,
-        'Forced: the same rows predicted with true histories. Change: rollout less forced, row by row.',
+        'Forced: the same rows predicted with true histories. Change: rollout minus forced, row by row.',
         NO_INTERVAL,
       ],
     },
@@ -340,7 +342,7 @@ function columnsUnder({ measure, off_script, drift }: RolloutCard): Column[] {
   ];
 }
 
-/** @param isAllOnScript whether no row of its part is off-script, so that what is on script is the score */
+/** @param isAllOnScript whether no row of its part is off-script, so that the on-script figure is the score */
 function binRow(name: string, bin: RolloutBin, { off_script, drift }: RolloutCard, isAllOnScript: boolean): string[] {
   const { score, on_script, teacher_forced: forced, difference } = bin;
   return [
@@ -354,7 +356,7 @@ function rangeText({ from, to }: RolloutBin): string {
   return from === to ? String(from) : `${from} to ${to}`;
 }
 
-/** A line for each domain, and one for their mean. @param measure what is told of, where nothing was rated */
+/** One line per domain, and one for their mean. @param measure the measure shown if nothing was rated */
 function driftTable(drift: DriftCard, measure: string | null): Table {
   const hasOnScript = drift.overall.on_script !== undefined;
   const having = Object.entries(drift.domains).flatMap(([domain, { slope }]) => (slope === null ? [] : [domain]));
@@ -376,13 +378,13 @@ function driftTable(drift: DriftCard, measure: string | null): Table {
         ? []
         : [`${counted(drift.unpaired, 'row')} of the rollout without a teacher-forced partner, left out here.`],
     legend: [
-      `A step: how many points${measure === null ? '' : ` of ${oneLine(measure, 16)}`} the rollout loses (below 0) or gains each step against the teacher-forced predictions of the same rows: the slope of the paired difference within trajectories, its interval clustered by these. Change: the paired difference, mean over rows.`,
+      `A step: how many points${measure === null ? '' : ` of ${oneLine(measure, 16)}`} the rollout loses (below 0) or gains per step against the teacher-forced predictions of the same rows: the slope of the paired difference within trajectories, with its interval clustered by trajectory. Change: the paired difference, mean over rows.`,
       NO_INTERVAL,
     ],
   };
 }
 
-/** A difference, and its interval. */
+/** A difference and its interval. */
 function signedCells(estimate: EstimateDocument | null | undefined): [string, string] {
   if (!estimate) return [NONE, NONE];
   return [signed(estimate.value), intervalText(estimate, signed) ?? NONE];

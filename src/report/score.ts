@@ -1,4 +1,4 @@
-// A scored run: the document of `--json`; and as people read it: its tables, what was missing, where it is stored, and what to type next.
+// A scored run as the document of `--json` and as text: its tables, what is missing, where it is stored, and the next commands.
 
 import { z } from 'zod';
 import { documentOf, ESTIMATE, FIGURE, keyed, SPREAD, TEXT } from '../core/document.js';
@@ -27,17 +27,17 @@ import { TRUST, type Trust, trustDocument, trustText, VARIANCE, varianceSource, 
 
 /** A run that was scored and stored. Its texts may be hostile. */
 interface ScoredRun {
-  /** Its number in the SQLite file, and whether it stood there before. */
+  /** Its number in the SQLite file, and whether it was already there. */
   readonly id: number;
   readonly replaced: boolean;
-  /** `asked`: what its judge model is called; a judge where absent. */
+  /** `asked`: the role of its judge model; a judge if absent. */
   readonly run: RunRecord & { readonly asked?: 'judge' | 'agent' };
   /** The SQLite file. */
   readonly db: string;
   readonly card: ScoreCard;
-  /** Of a rollout: its curves. */
+  /** The curves of a rollout. */
   readonly rollout?: RolloutCard | undefined;
-  /** What is known of its judge; absent where it asked none. */
+  /** The trust in its judge; absent if it asked none. */
   readonly trust?: Trust | undefined;
   /** Domains below the least coverage. */
   readonly short: readonly DomainScore[];
@@ -45,7 +45,7 @@ interface ScoredRun {
 
 const TALLY = z.record(z.string(), z.number());
 const MEASURES = z.record(z.string(), ESTIMATE);
-/** The five dimensions and `total_score` as figures, null where no row counts, and under `intervals` what is known of their uncertainty. */
+/** The five dimensions and `total_score` as figures, null if no row counts, with their uncertainty under `intervals`. */
 const SCORES = z.strictObject({
   ...keyed(FIGURE, ...DIMENSIONS, 'total_score'),
   intervals: z.record(z.string(), SPREAD),
@@ -101,7 +101,7 @@ export const SCORE = z.strictObject({
   costs: COSTS,
 });
 
-/** What the document of a run on scenarios has beside its figures. */
+/** The part of the document of a run on scenarios other than its figures. */
 const { run, db, below_min_coverage } = SCORE.shape;
 export const ON_SCENARIOS = z.strictObject({ run, db, below_min_coverage, ...COUNTS.shape, costs: COSTS });
 
@@ -122,7 +122,7 @@ export function scoreDocument({ run, card, rollout, trust, short, ...scored }: S
   return { ...run.scenarios, ...documentOf(ON_SCENARIOS, source) };
 }
 
-/** What `CARD` is made of. */
+/** The source of `CARD`. */
 export function cardSource(card: ScoreCard) {
   return {
     ...card,
@@ -165,13 +165,13 @@ function equivalenceSource({ domains, overall, macroOf }: EquivalenceCard) {
 
 /** How a scored run is shown. */
 interface Showing {
-  /** What to type next, a line each. */
+  /** The next commands, one per line. */
   readonly steps: readonly string[];
-  /** The SQLite file as people are shown it. */
+  /** The SQLite file's path as shown to people. */
   readonly db: string;
   readonly measureOf: MeasureLookup;
   readonly look: Look;
-  /** Whether costs are told by domain, too. */
+  /** Whether costs are also shown by domain. */
   readonly byDomain: boolean;
 }
 
@@ -196,10 +196,10 @@ export function scoreText(scored: ScoredRun, { steps, db, measureOf, look, byDom
   return [...(head.length === 0 ? [] : [`${head.join('\n')}\n`]), ...tables, `${lines.join('\n')}\n`].join('\n');
 }
 
-/** What tables are made of; figures of a run on scenarios take the place of its measures. */
+/** The figures for tables. In a run on scenarios, their figures replace its measures. */
 type Figures = Partial<Pick<RunRecord, 'costs' | 'equivalence' | 'scenarios'>> & Pick<ScoredRun, 'card' | 'rollout'>;
 
-/** The tables of a run: of its ratings, its measures, its rollout and its costs, as far as it has them; and how to read them. */
+/** The tables of a run that it has data for (ratings, measures, rollout, costs), and how to read them. */
 export function cardTables(
   { costs, card, equivalence, rollout, scenarios }: Figures,
   { measureOf, look, byDomain }: Pick<Showing, 'measureOf' | 'look' | 'byDomain'>,
@@ -219,13 +219,13 @@ export function cardTables(
   return texts.filter((text) => text !== '');
 }
 
-/** What was covered, what failed and what was odd, a line each. Counts are of predictions; those of judgements stand beside them. */
+/** Coverage, failures and flags, one line each. Counts are of predictions; those of judgements have their own line. */
 export function countLines({ coverage, judgements, variance, ...card }: ScoreCard): string[] {
   const least = leastText({ coverage, ...card });
   const talliesOf = (name: 'failures' | 'flags') => card.domains.map((domain) => domain[name]);
   const failed = judgements && tallyLine('failed', [judgements.failures]);
   const splits = card.domains.flatMap((domain) => domain.variance ?? []);
-  // What the variance of the mean over domains is made of, where anything was repeated.
+  // The parts of the variance of the mean over domains, if anything was repeated.
   const parts = varianceText(variance, splits);
   return [
     `coverage: ${percent(coverage)}${least === undefined ? '' : ` (${least})`}`,
@@ -236,7 +236,7 @@ export function countLines({ coverage, judgements, variance, ...card }: ScoreCar
   ].filter((line) => line !== undefined);
 }
 
-/** Counts by name over all domains, the largest first; undefined where nothing was counted. */
+/** Counts by name over all domains, largest first; undefined if there are none. */
 function tallyLine(heading: string, tallies: readonly Readonly<Record<string, number>>[]): string | undefined {
   const sums = new Map<string, number>();
   for (const [name, count] of tallies.flatMap((tally) => Object.entries(tally))) {
@@ -246,7 +246,7 @@ function tallyLine(heading: string, tallies: readonly Readonly<Record<string, nu
   return shown.length === 0 ? undefined : `${heading}: ${shown.join(', ')}`;
 }
 
-/** The lines of a warning that names the domains below the least coverage (a share of 0 to 1); none where there is no such domain. */
+/** The lines of a warning that names the domains below the least coverage (a share of 0 to 1); none if there are none. */
 export function shortLines(short: readonly DomainScore[], least: number): string[] {
   if (short.length === 0) return [];
   const rows = short.map((score) => {

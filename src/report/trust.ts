@@ -1,5 +1,4 @@
-// How far figures can be trusted, as every table and document says it: what a calibration says of their judge, and what their variance is
-// made of.
+// How far figures can be trusted, for every table and document: the calibration of their judge, and the parts of their variance.
 
 import { z } from 'zod';
 import { FIGURE, keyed } from '../core/document.js';
@@ -8,23 +7,23 @@ import { counted } from '../core/printable.js';
 import type { VarianceSplit } from '../core/types.js';
 import { type Calibration, TRUST as JUDGE_TRUST, type JudgeTrust } from '../stats/calibration/document.js';
 
-/** What a calibration says of a judge; `uncalibrated` where nobody calibrated it as it was asked. */
+/** The calibration of a judge; `uncalibrated` if there is none for the way it was asked. */
 export type Trust = JudgeTrust | 'uncalibrated';
 
-/** One line where two runs have the same to say of their judges, else one for each. No line for a run that asked none. */
+/** One line if two runs have the same trust in their judges, else one each. No line for a run that asked none. */
 export function trustTexts(base: Trust | undefined, candidate: Trust | undefined): string[] {
   const texts = new Set([base, candidate].flatMap((trust) => (trust === undefined ? [] : [trustText(trust)])));
   if (texts.size < 2) return [...texts];
   return [...texts].map((text, at) => text.replace(/^judge:/, `judge of the ${at === 0 ? 'base' : 'candidate'}:`));
 }
 
-/** The same in JSON, unrounded. A figure that the calibration could not tell is null. */
+/** The same in JSON, unrounded. Unknown figures are null. */
 export const TRUST = z.union([
   z.strictObject({ calibrated: z.literal(false) }),
   z.strictObject({ calibrated: z.literal(true), ...JUDGE_TRUST.shape }),
 ]);
 
-/** Null where no judge was asked. */
+/** Null if no judge was asked. */
 export function trustDocument(trust: Trust | undefined): z.infer<typeof TRUST> | null {
   if (trust === undefined) return null;
   if (trust === 'uncalibrated') return { calibrated: false };
@@ -61,22 +60,22 @@ export function trustText(trust: Trust): string {
 /** How intervals are made, in the words of a paper. */
 export const INTERVALS = 'Student t, CR2 standard errors clustered by trajectory, scores on the logit scale';
 
-/** Points as calibrations show them, with one decimal; what rounds to nothing has no sign. */
+/** Points as calibrations show them, with one decimal. Zero has no sign. */
 export function pointsText(value: number): string {
   const text = value.toFixed(1);
   return text === '-0.0' ? '0.0' : text;
 }
 
-/** The same of a difference, with its sign. */
+/** The same for a difference, with its sign. */
 export function signedPoints(value: number): string {
   const text = pointsText(value);
   return value > 0 && text !== '0.0' ? `+${text}` : text;
 }
 
 /**
- * The parts of a variance as shares, such as `rows 61 %, generation 27 %, judge 12 %`; undefined where nothing was repeated. What is not
- * separable, since not every domain repeated it, is in the part before it.
- * @param parts of which it is the mean: the splits of the domains
+ * The parts of a variance as shares, such as `rows 61 %, generation 27 %, judge 12 %`; undefined if nothing was repeated. A part that is
+ * not separable, since not every domain repeated it, is included in the part before it.
+ * @param parts the splits of the domains, whose mean `split` is
  */
 export function varianceText(split: VarianceSplit | undefined, parts: readonly VarianceSplit[]): string | undefined {
   const isRepeated = parts.some(({ generation, judge }) => (generation ?? judge) !== undefined);
@@ -88,14 +87,14 @@ export function varianceText(split: VarianceSplit | undefined, parts: readonly V
   return whole === 0 ? undefined : Object.entries({ rows: row, generation, judge }).map(share).join(', ');
 }
 
-/** The parts of a variance in points squared; null where one is not separable, and in `not_separable` what holds it then. */
+/** The parts of a variance in points squared. A part that is not separable is null, and `not_separable` says which part includes it. */
 export const VARIANCE = z.strictObject({
   row: z.number(),
   ...keyed(FIGURE, 'generation', 'judge', 'perRepeat'),
   not_separable: z.array(z.string()),
 });
 
-/** What `VARIANCE` is made of. */
+/** The source of `VARIANCE`. */
 export function varianceSource(split: VarianceSplit | undefined) {
   if (split === undefined) return undefined;
   const { generation, judge } = split;

@@ -78,7 +78,7 @@ describe('the recall of determined facts', () => {
   it('has a table of its own in the terminal, which says that it is no rating', async () => {
     const { stdout } = await awb(['score', dirOf(old), '--db', db, '--explain']);
     expect(stdout).toMatch(/\nDomain +Rows +facts_recall +95 % interval\n/);
-    expect(stdout.replace(/\s+/g, ' ')).toContain('Measures are no ratings; 0-100, where nothing else is said.');
+    expect(stdout.replace(/\s+/g, ' ')).toContain('Measures are not ratings; 0-100 unless stated otherwise.');
     expect(stdout).toMatch(/\nOverall +\d+\/\d+ /);
     expect(stdout).toMatch(/\nfacts recall +\d+(?: +-){5} +\d+\.\d\d /);
   });

@@ -195,7 +195,7 @@ describe('what a run cost', () => {
     const repriced = (await run({ prices: 'p.yaml', verbose: true })).stdout;
     expect(repriced).toMatch(/^Judge +3,000,000 +- +300,000 +- +≥ \$6\.00$/m);
     expect(repriced).toMatch(/^ {2}MCP +2,000,000 +- +200,000 +- +\$4\.00$/m);
-    expect(repriced).toContain('what 1 row cost is not known, and not in');
+    expect(repriced).toContain('without 1 row of unknown cost');
     expect(
       repriced.split('\n').every((line) => line.length <= 80 || line.startsWith('next:') || /^ {6}/.test(line)),
     ).toBe(true);

@@ -161,7 +161,7 @@ describe('an agent that does not look', () => {
     expect(overall).toMatchObject({ value: null, low: null, high: null, why_none: 'does not look' });
     expect(Math.abs(overall.agent_ceiling - overall.agent_floor)).toBeLessThan(15);
     const { stdout } = await score(given.dir);
-    expect(stdout.replace(/\s+/g, ' ')).toContain('None: the interval of ceiling minus floor holds 0');
+    expect(stdout.replace(/\s+/g, ' ')).toContain('None: the interval of ceiling minus floor contains 0');
     const db = new Database(join(given.dir, 'runs.sqlite'), { readonly: true });
     const stored = db.prepare('select value, why_none from decision_equivalence where domain = ?').all('terminal');
     db.close();

@@ -100,7 +100,7 @@ describe('a domain beside the seven', () => {
     const text = await done('score', 'eight', '--db', 'runs.sqlite');
     expect(text).toMatch(/^kitchen +16\/16 /m);
     expect(text).toMatch(new RegExp(`^Overall +${seven.valid}/${seven.chosen} `, 'm'));
-    expect(text.replace(/\s+/g, ' ')).toContain('Beside the seven, and not in the mean: kitchen.');
+    expect(text.replace(/\s+/g, ' ')).toContain('Not among the seven, so not in the mean: kitchen.');
   });
 
   test('stands in SQLite by its name, with the mean of the seven as the mean', () => {

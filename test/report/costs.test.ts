@@ -39,7 +39,7 @@ describe('the table of costs', () => {
     const told = lines(
       costTable({ world_model: { price: tiers, total: cost(3, 12.5), domains } }, { byDomain: false, names: NAMES }),
     );
-    expect(told.join(' ')).toContain('by prices.yaml; calls of one row count by the mean length of their prompts.');
+    expect(told.join(' ')).toContain('by prices.yaml; the calls of a row are priced by their mean prompt length.');
   });
 
   it('has a row for each that was asked, says what is not counted, and fits 80 columns', () => {
@@ -47,9 +47,8 @@ describe('the table of costs', () => {
       'Tokens          Prompt  Cached  Output  Reasoning      Cost',
       'World model  3,000,000       -   3,000          -  ≥ $12.50',
       'Judge        3,000,000       -   3,000          -   unknown',
-      'World model: price of gpt-5.2 by prices.yaml; what 12 rows cost is not known,',
-      'and not in it.',
-      'Judge: no price is known; awb score --prices FILE names one.',
+      'World model: price of gpt-5.2 by prices.yaml; without 12 rows of unknown cost.',
+      'Judge: no price is known; give one with awb score --prices FILE.',
       '',
     ]);
   });

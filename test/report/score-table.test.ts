@@ -87,7 +87,7 @@ describe('the table of measures', () => {
     const measures = { chrf: estimate(50), bits_a_byte: estimate(1.25), taken_for_real: estimate(48) };
     const table = measureTable(scoreCard([domainScore('mcp', undefined, measures)], measures), measureOf);
     expect(table?.legend).toEqual([
-      'Measures are no ratings; 0-100, where nothing else is said. A mean (macro) is over the domains that have it.',
+      'Measures are not ratings; 0-100 unless stated otherwise. A mean (macro) is over the domains that have the measure.',
     ]);
     expect(table?.footnotes).toEqual(['bits_a_byte: from 0 on, smaller is better; taken_for_real: 0-100, best at 50.']);
     const texts = table?.groups[0]?.[0]?.map((cell) => (typeof cell === 'string' ? cell : cell.text));

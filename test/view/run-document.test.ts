@@ -188,7 +188,7 @@ describe('its cost', () => {
       [['Judge', '19,000', '-', '280', '-', 'unknown']],
     ]);
     expect(costs?.footnotes?.join(' ')).toContain(
-      'World model: price of gpt-5.2 by prices.yaml; what 3 rows cost is not known, and not in it.',
+      'World model: price of gpt-5.2 by prices.yaml; without 3 rows of unknown cost.',
     );
     expect(keyOf(document, 'Tokens')).toMatchObject({
       figure: '38.6 k',

@@ -1,4 +1,4 @@
-// The columns of a leaderboard: what can be shown of a run, and which of it is shown.
+// The columns of a leaderboard: those that exist, and those that are shown.
 
 import type { Asked } from '../../core/costs.js';
 import { coversBenchmark, domainName, domainsOfMean, inTableOrder, isPublished } from '../../core/domains.js';
@@ -12,12 +12,12 @@ import { percent } from '../../stats/coverage.js';
 import { PUBLISHED_SOURCE } from '../published.js';
 import { type BoardColumn, type BoardFigure, type BoardOptions, type Entry, NAME_COLUMNS } from './runs.js';
 
-/** A column of texts by its headings, as `columnsOf` has them. */
+/** A column of texts. Headings are in the form of `columnsOf`. */
 function textColumn(id: string, headings: string, textOf: (entry: Entry) => string, legend?: string): BoardColumn {
   return { id, ...present(columnsOf(headings)[0]), textOf, ...(legend && { legend }) };
 }
 
-/** A column of figures, by what they are called in a comparison. */
+/** A column of figures. `name` is their name in a comparison. */
 function figureColumn(
   id: string,
   headings: string,
@@ -45,13 +45,13 @@ export const TEXT_COLUMNS: readonly BoardColumn[] = [
     'coverage',
     'Coverage',
     ({ run }) => (run ? percent(run.card.coverage) : NONE),
-    'Coverage: predictions with a rating, and those that failed by the model, of those chosen.',
+    'Coverage: predictions with a rating (model failures included) / chosen.',
   ),
   textColumn(
     'rows',
     'Predictions|Pred.',
     ({ run }) => (run ? `${run.card.valid}/${run.card.chosen}` : String(PUBLISHED_SOURCE.rows)),
-    'Predictions (Pred.): those that are valid to the official script, of those chosen (rows times repeats).',
+    'Predictions (Pred.): valid by the official script / chosen (rows times repeats).',
   ),
   textColumn('model', '<World model', ({ run }) => shown(run?.worldModel)),
   textColumn('judge', '<Judge', ({ run }) =>
@@ -68,25 +68,25 @@ function costColumn(id: string, heading: string, asked: Asked): BoardColumn {
   };
   const textOf: BoardColumn['textOf'] = (_, figure) => `${figure?.isLeast ? '≥ ' : ''}${dollars(figure?.value ?? 0)}`;
   const who = asked === 'judge' ? "the judge's" : "the world model's";
-  const legend = `${heading}: US dollars of ${who} calls, those that failed among them; ≥: the cost of some rows is not known.`;
+  const legend = `${heading}: US dollars of ${who} calls, including failed ones; ≥: the cost of some rows is unknown.`;
   return figureColumn(id, heading, id, figureOf, { isLowerBetter: true, textOf, legend });
 }
 
-/** How much of what was determined the predictions met, by their judge's checklists; shown beside the mean where any rated run has it. */
+/** The share of determined facts that predictions met, by their judge's checklists; shown next to the mean if any rated run has it. */
 const RECALL_COLUMN = figureColumn('facts-recall', 'Facts recall|Facts', FACTS_RECALL, ({ run }) =>
   measuredFigure(run.card.overallMeasures, FACTS_RECALL),
 );
 
-/** What is shown where it is asked for. */
+/** Columns that are shown only on request. */
 const FURTHER_COLUMNS: readonly BoardColumn[] = [
-  // How far the predictions lead an agent where the truth leads it, over all domains.
+  // How far an agent acts the same after predictions as after the truth, over all domains.
   figureColumn('decision-equivalence', 'Decision eq.|Dec. eq.', 'decision_equivalence', ({ run }) => {
     const found = run.equivalence?.overall.found;
     return typeof found === 'object' ? { value: found.value, ...found.interval } : undefined;
   }),
   costColumn('cost', 'Cost', 'world_model'),
   costColumn('judge-cost', 'Judge cost', 'judge'),
-  // Output of the rows that the server counted.
+  // Output tokens of the rows for which the server counted them.
   figureColumn(
     'tokens',
     'Tokens a row|Tokens',
@@ -99,12 +99,12 @@ const FURTHER_COLUMNS: readonly BoardColumn[] = [
     {
       isLowerBetter: true,
       textOf: (_, figure) => Math.round(figure?.value ?? 0).toLocaleString('en'),
-      legend: 'Tokens a row: output of the world model, thinking included, as its server counted.',
+      legend: 'Tokens a row: output of the world model, thinking included, as counted by its server.',
     },
   ),
 ];
 
-/** Ids with a meaning of their own: a domain of such a name is known as `domain:NAME`. */
+/** Reserved ids: a domain with such a name is called `domain:NAME`. */
 const RESERVED = [
   ...['overall', 'macro', 'official', ...DIMENSIONS],
   ...[RECALL_COLUMN, ...FURTHER_COLUMNS, NAME_COLUMN, ...TEXT_COLUMNS].map(({ id }) => id),
@@ -114,13 +114,13 @@ function domainId(domain: Domain): string {
   return RESERVED.includes(domain) ? `domain:${domain}` : domain;
 }
 
-/** A figure of our own counting, with the model's failures at rating 1, beside the official one. */
+/** A figure in our counting, with the model's failures at rating 1, together with the official one. */
 export function countedFigure(own: ScoreSet, official: ScoreSet, name: keyof ScoreSet): BoardFigure | undefined {
   const [figure, asPublished] = [own[name], official[name]];
   return figure && { ...figure, official: asPublished?.value };
 }
 
-/** A measure's figure; undefined where there is none. */
+/** A measure's figure; undefined if there is none. */
 export function measuredFigure(figures: Readonly<Record<string, Estimate>>, name: string): Estimate | undefined {
   return Object.hasOwn(figures, name) ? figures[name] : undefined;
 }
@@ -139,15 +139,14 @@ function domainColumn(domain: Domain, measure: string | undefined): BoardColumn 
   };
 }
 
-/** Every column of figures that a block can have, those among them that one may only be sorted by. */
+/** Every column of figures that a block can have, including those only used for sorting. */
 export function figureColumns(domains: readonly Domain[], measure: string | undefined): BoardColumn[] {
   const name = measure ?? 'total';
   const [isMean, isTested] = [true, true];
   const heading = measure === undefined ? 'Overall' : 'Mean';
-  const official =
-    'Official: the same as the official script counts it, which leaves such predictions out; never ranked.';
+  const official = 'Official: the same by the official script, which leaves such predictions out; never ranked.';
   const [ofSeven, ofFewer] = [
-    `${heading}: mean of the seven domains; what other domains there are stand beside it.`,
+    `${heading}: mean of the seven domains; other domains have their own columns.`,
     'macro of K: mean of K domains; Overall needs all seven and no other.',
   ];
   const isWhole = ({ rows }: Pick<Entry, 'rows'>) => coversBenchmark([...rows.keys()]);
@@ -173,7 +172,7 @@ export function figureColumns(domains: readonly Domain[], measure: string | unde
   ];
 }
 
-/** The block's columns behind the name. */
+/** The block's columns after the name. */
 export function shownColumns(
   figures: readonly BoardColumn[],
   runs: readonly Entry[],
@@ -193,12 +192,12 @@ export function shownColumns(
     interval: runs.some(({ mean }) => mean?.low !== undefined),
     coverage: true,
   };
-  // A further domain may be of runs alone that are not shown.
+  // A further domain may only occur in runs that are not shown.
   const isHad = (id: string, domain: Domain) => hasAny(id) || (hasPublished && isPublished(domain));
   return columns.filter(({ id, figure }) => (figure?.domain === undefined ? shows[id] : isHad(id, figure.domain)));
 }
 
-/** Whether the official counting gives another figure than ours anywhere in the run. */
+/** Whether the official counting differs from ours anywhere in the run. */
 function failuresMatter({ overall, overallWithFailures, domains }: ScoreCard): boolean {
   const sets = [{ scores: overall, withFailures: overallWithFailures }, ...domains];
   return sets.some(
@@ -206,7 +205,7 @@ function failuresMatter({ overall, overallWithFailures, domains }: ScoreCard): b
   );
 }
 
-/** @throws UserError (2) that lists the columns there are. */
+/** @throws UserError (2) for an unknown column, with the known ones. */
 export function requireColumns(domains: readonly Domain[], { columns, sort }: BoardOptions): void {
   const known = [...new Set([...DOMAINS, ...domains.map(domainId), ...RESERVED])];
   for (const id of [...columns, ...(sort === undefined ? [] : [sort])]) {

@@ -1,4 +1,4 @@
-// Runs -> a leaderboard: blocks of runs that were judged alike, with what is best and what cannot be told from it.
+// Makes a leaderboard of runs: blocks of runs that were judged alike, with the best and those that cannot be distinguished from it.
 
 import { domainName, domainsOfMean } from '../../core/domains.js';
 import { UserError } from '../../core/errors.js';
@@ -84,7 +84,7 @@ function blockOf(group: Group, title: string, options: BoardOptions, isTied: IsT
   const own = chosen
     .map((entry) => ({ ...entry, name: names.get(entry.run) ?? '', fewer: fewerOf(entry) }))
     .sort(order);
-  // Published rows are figures of another counting, so they are not ranked among the runs but stand below them.
+  // Published rows use another counting, so they are not ranked among the runs but listed below them.
   const published = official && options.withPublished ? PUBLISHED.map(entryOfPublished).sort(order) : [];
   const shown = shownColumns(figures, own, published.length > 0, options, measure === undefined);
   const columns = [NAME_COLUMN, ...shown];
@@ -95,31 +95,31 @@ function blockOf(group: Group, title: string, options: BoardOptions, isTied: IsT
   const entries = [...own, ...published];
   const trust = sharedTrust(runs, judgedWith.rates);
   return {
-    /** What stands above it. */
+    /** Its heading. */
     heading: official ? `As published: ${title}` : title,
     title,
     judgedWith,
     /** Judged as the published rows were. */
     isOfficial: official,
-    /** What is known of its judge; absent where none was asked. */
+    /** The trust in its judge; absent if none was asked. */
     trust,
-    /** The same in a line; none where none was asked. */
+    /** The same as a line; empty if none was asked. */
     judge: trust === undefined ? [] : [trustText(trust)],
-    /** Of a block of measured runs: which measure it shows. */
+    /** The measure shown in a block of measured runs. */
     measure,
     columns,
     /** The block's own runs, then the published rows. */
     rows: entries.map((entry) => ({
       ...entry,
-      /** Ids of the columns in which it is best, or cannot be told from the best. */
+      /** Ids of the columns in which it is best, or cannot be distinguished from the best. */
       marked: new Set(best.filter((one) => one.entry.run === entry.run).map(({ column }) => column.id)),
       /** One for each column of the block, the name first. */
       texts: columns.map((column) => textIn(column, entry)),
     })),
     hasMarks: best.length > 0,
-    /** How to read any such block. */
+    /** How to read a block of this kind. */
     legend: [readingOf(measure, options), ...columns.flatMap(({ legend }) => legend ?? []), MARK_NOTE],
-    /** What a reader has to know of these very runs. */
+    /** Notes on these runs. */
     notes: [
       ...notesOf(own, group, options),
       ...notesOnMarks(marks, tested),
@@ -133,7 +133,7 @@ export function figureIds({ columns }: Block): string[] {
   return columns.filter(({ figure }) => figure !== undefined).map(({ id }) => id);
 }
 
-/** What is counted of a run. Its name and what it lacks depend on the runs that it stands beside. */
+/** The figures of a run. Its name and its missing rows depend on the other runs, and are set later. */
 function entryOf(
   run: BoardRun,
   columns: readonly BoardColumn[],
@@ -164,7 +164,7 @@ function entryOf(
   };
 }
 
-/** A published row: figures of the official counting, and no run. */
+/** The entry of a published row: figures of the official counting, without a run. */
 function entryOfPublished(published: PublishedRow): Entry {
   const mean = { value: published.overall };
   const scores = [...published.scores].map(([domain, value]) => [domain, { value }] as const);
@@ -188,8 +188,8 @@ function textIn({ id, figure, textOf }: BoardColumn, entry: Entry): string {
 }
 
 /**
- * What is known of the judge of all these runs. Where it is not known of each, or not the same, the block says nothing of any; and
- * nobody calibrated the judge of the published rows.
+ * The trust in the judge of all these runs. If it is unknown for one, or differs, the block counts as uncalibrated. The judge of the
+ * published rows was never calibrated.
  */
 function sharedTrust(runs: readonly BoardRun[], rates: boolean): Trust | undefined {
   if (runs.length === 0) return rates ? 'uncalibrated' : undefined;
@@ -198,9 +198,9 @@ function sharedTrust(runs: readonly BoardRun[], rates: boolean): Trust | undefin
 }
 
 const MARK_NOTE =
-  'Marked (bold, green or *): the best of a column, and what cannot be told from it: the paired difference on common rows does not show it worse (multiple comparisons with the best, Hsu, at 95 %; never narrower than the interval of awb compare).';
+  'Marked (bold, green or *): the best of a column, and runs that the paired difference on common rows does not show to be worse (multiple comparisons with the best, Hsu, at 95 %; never narrower than the interval of awb compare).';
 
-/** By the column that is asked for, then by the mean. */
+/** By the requested column, then by the mean. */
 function orderOf({ sort = 'overall' }: BoardOptions, rank: Rank, figures: readonly BoardColumn[]): Order {
   const mean = byMean(rank);
   const column = [NAME_COLUMN, ...TEXT_COLUMNS, ...figures].find(({ id }) => id === sort);
@@ -212,15 +212,15 @@ function orderOf({ sort = 'overall' }: BoardOptions, rank: Rank, figures: readon
   return (a, b) => order(a.figures.get(sort), b.figures.get(sort)) || mean(a, b);
 }
 
-/** From the least on. What is not known whole stands behind what is, whatever is known of it. */
+/** Ascending. Figures that are only partly known come after known ones, whatever their value. */
 function fromLeast(a: BoardFigure | undefined, b: BoardFigure | undefined): number {
   const unknown = (figure: BoardFigure | undefined) => (figure === undefined ? 2 : figure.isLeast ? 1 : 0);
   return unknown(a) - unknown(b) || (a?.value ?? 0) - (b?.value ?? 0);
 }
 
 /**
- * A run in a column in which it is best, or cannot be told from the best; in which it could not be tested against the best; or in which
- * its figure is better than the best's, but it is behind another on the rows of both.
+ * A run in a column in which it is best or cannot be distinguished from the best; in which it could not be tested against the best; or in
+ * which its figure is better than the best's, but another run beats it on their common rows.
  */
 interface Mark {
   readonly entry: OwnEntry;
@@ -228,10 +228,10 @@ interface Mark {
   readonly mark: 'best' | 'untested' | 'behind';
 }
 
-/** Marks the best run of a column and its ties; nobody where neither way of a measure is better. @param entries whole and complete runs */
+/** Marks the best run of a column and its ties; none if a measure has no better direction. @param entries runs with all rows and domains */
 function marksIn(column: BoardColumn, entries: readonly OwnEntry[], rank: Rank, isTied: IsTied): Mark[] {
   const { id, figure, isMean } = column;
-  // A mean over fewer domains is another quantity: where there are runs with Overall, they are compared with each other.
+  // A mean over fewer domains is another quantity: if there are runs with Overall, only those are compared.
   const whole = entries.filter(({ figures }) => figures.has('overall'));
   const ranked = (isMean && id !== 'macro' && whole.length > 0 ? whole : entries).flatMap((entry) => {
     const own = entry.figures.get(id);
@@ -240,7 +240,7 @@ function marksIn(column: BoardColumn, entries: readonly OwnEntry[], rank: Rank, 
   });
   const marked = (mark: Mark['mark'], some: readonly OwnEntry[]) =>
     some.map((entry): Mark => ({ entry, column, mark }));
-  // A figure of too few trajectories has no standard error: it takes no part, whether it is large or small.
+  // A figure from too few trajectories has no standard error and is left out, whether large or small.
   const bare = marked(
     'untested',
     ranked.filter(({ hasError }) => !hasError).map(({ entry }) => entry),
@@ -251,7 +251,7 @@ function marksIn(column: BoardColumn, entries: readonly OwnEntry[], rank: Rank, 
   const domainSets = new Set(having.map(({ rows }) => canonicalJson([...domainsOfMean([...rows.keys()])].sort())));
   if (figure === undefined || first === undefined || having.length < 2 || (isMean && domainSets.size > 1)) return bare;
   const isTiedWith = (best: OwnEntry, { run }: OwnEntry) => isTied(best.run, run, figure, having.length);
-  // Over other rows a run may have the best figure, and be behind on those that it shares with another.
+  // A run may have the best figure on its own rows, but be behind another run on their common rows.
   const isBehind = (entry: OwnEntry) => having.some((one) => one !== entry && isTiedWith(one, entry) === false);
   const best = having.find((entry) => !isBehind(entry)) ?? first;
   const place = having.indexOf(best);
@@ -260,7 +260,7 @@ function marksIn(column: BoardColumn, entries: readonly OwnEntry[], rank: Rank, 
     'untested',
     having.filter((entry, at) => entry !== best && ties[at] === undefined),
   );
-  // The best of runs of which none can be tested is the best number, and no more than that.
+  // If no run can be tested, the best one only has the best number, so it is not marked.
   if (ties.every((tied) => tied === undefined)) return [...bare, ...untested];
   return [
     ...[...bare, ...untested],
@@ -275,16 +275,16 @@ function marksIn(column: BoardColumn, entries: readonly OwnEntry[], rank: Rank, 
 /** How to read the figures of a block. */
 function readingOf(measure: string | undefined, { measureOf }: BoardOptions): string {
   if (measure === undefined)
-    return 'Scores count what the model failed (empty, refused, confusing) at rating 1, so that no run rises by failing.';
-  return `${oneLine(measure, 20)}: ${kindText(measureOf(measure))}, ${measureText(measureOf(measure))}; it is no rating.`;
+    return 'Scores count failures of the model (empty, refused, confusing) at rating 1, so that failing never pays.';
+  return `${oneLine(measure, 20)}: ${kindText(measureOf(measure))}, ${measureText(measureOf(measure))}; not a rating.`;
 }
 
-/** The texts that are to be said. */
+/** The texts whose condition holds. */
 function said(...texts: readonly (string | false)[]): string[] {
   return texts.flatMap((text) => text || []);
 }
 
-/** What a reader has to know of these very runs. */
+/** Notes on these runs. */
 function notesOf(own: readonly OwnEntry[], { runs, isRecorded }: Group, options: BoardOptions): string[] {
   const { minCoverage, assumeSame, show } = options;
   const incomplete = own.flatMap(({ name, run, isComplete }) => {
@@ -300,18 +300,18 @@ function notesOf(own: readonly OwnEntry[], { runs, isRecorded }: Group, options:
     incomplete.length > 0 &&
       `A domain's coverage is below ${percent(minCoverage)}, so the run is neither tested nor marked: ${incomplete.join('; ')}.`,
     fewer.length > 0 &&
-      `Over fewer rows, so ranked behind the others and neither tested nor marked: ${fewer.join('; ')}.`,
+      `Over fewer rows, so ranked after the others and neither tested nor marked: ${fewer.join('; ')}.`,
     !isRecorded &&
       (assumeSame
-        ? 'Not everything was recorded of how these runs came about; --assume-same takes it to be the same in all of them.'
-        : 'Not everything was recorded of how this run came about, so it stands alone; --assume-same puts such runs together.'),
+        ? 'Not everything about how these runs were made was recorded; --assume-same assumes that it is the same for all.'
+        : 'Not everything about how this run was made was recorded, so it has its own block; --assume-same joins such runs.'),
     show === 'best' &&
       own.length < runs.length &&
-      'The best of several runs of one name: such a choice lifts a score above its true value.',
+      'The best of several runs of one name: choosing the best lifts a score above its true value.',
   );
 }
 
-/** Which runs are not marked, and in which columns where that is not all of them. */
+/** Which runs are not marked, and in which columns if not in all. */
 function notesOnMarks(marks: readonly Mark[], tested: readonly BoardColumn[]): string[] {
   const [behind, untested] = (['behind', 'untested'] as const).map((mark) => {
     const byRun = groupBy(
@@ -327,7 +327,7 @@ function notesOnMarks(marks: readonly Mark[], tested: readonly BoardColumn[]): s
   });
   return [
     ...(behind
-      ? [`Larger figures over other rows, and behind another run on the rows that both have, so not marked: ${behind}.`]
+      ? [`Larger figures over other rows, but behind another run on their common rows, so not marked: ${behind}.`]
       : []),
     ...(untested
       ? [`Fewer than ${LEAST_CLUSTERS} trajectories, or too few in common with the best, so not tested: ${untested}.`]

@@ -1,5 +1,4 @@
-// The runs of a leaderboard: how it takes them, what they are called, which were judged alike and may stand beside each other, and which
-// of them are shown.
+// The runs of a leaderboard: their form, their names, which were judged alike and share a block, and which are shown.
 
 import { groupBy } from '../../core/groups.js';
 import { canonicalJson } from '../../core/json.js';
@@ -14,15 +13,15 @@ import { PUBLISHED_SOURCE, type PublishedRow } from '../published.js';
 import { capitalized } from '../score-table.js';
 import type { Trust } from '../trust.js';
 
-/** What a run's figures depend on beside its world model. Runs that differ in any of it never share a block. */
+/** What a run's figures depend on other than its world model. Runs that differ in any of it never share a block. */
 export interface JudgedWith extends Partial<Pick<MadeWith, AsMade>> {
   /** `rubric`, `metrics` ... */
   readonly kind: string;
-  /** Whether rows were rated; else they were measured alone. */
+  /** Whether rows were rated; else they were only measured. */
   readonly rates: boolean;
-  /** Of rows that were measured: the measure that stands for them, where one is declared to. */
+  /** The declared main measure of rows that were measured, if any. */
   readonly lead?: string | undefined;
-  /** Present where what was asked is no judge but an agent. */
+  /** Present if an agent was asked instead of a judge. */
   readonly asked?: 'agent' | undefined;
   /** How replies were read: `strict` or `official`. */
   readonly verdicts?: string | undefined;
@@ -41,25 +40,25 @@ type AsMade =
 type Scores = Pick<StoredRun, 'label' | 'worldModel' | 'source' | 'card'> &
   Partial<Pick<StoredRun, 'costs' | 'equivalence'>>;
 
-/** A run as the leaderboard takes it. Its texts may be hostile. */
+/** A run for the leaderboard. Its texts may be hostile. */
 export interface BoardRun extends Scores {
   /** Unique. */
   readonly id: string;
-  /** The SQLite file it stands in, and its number there. */
+  /** Its SQLite file, and its number there. */
   readonly db: string;
   readonly number: number;
   readonly judgedWith: JudgedWith;
-  /** What is known of its judge; absent where it asked none. */
+  /** The trust in its judge; absent if it asked none. */
   readonly trust?: Trust | undefined;
-  /** Whether it is a baseline's run: no model was asked, under no protocol, so it stands beside the runs of each. */
+  /** Whether it is a baseline's run, which has no protocol and is listed with the runs of each. */
   readonly isBaseline: boolean;
   /** When it was judged, in ISO 8601. */
   readonly at: string;
-  /** What the user said of the checkpoint, such as its step; it tells runs of one label apart. */
+  /** The checkpoint's step as given by the user; it distinguishes runs of one label. */
   readonly step?: string | undefined;
 }
 
-/** What a column of figures shows: of one domain, or where there is none the mean over domains. */
+/** The figure of a column: of one domain, or if absent the mean over domains. */
 interface FigureOf {
   readonly domain?: Domain;
   /** A dimension, `total`, or a measure. */
@@ -67,60 +66,60 @@ interface FigureOf {
 }
 
 /**
- * Whether a run cannot be told from the best of `runs` in a figure: the paired difference on their common rows does not show it to be
- * worse. The test allows for the best having been chosen by the same figures. Undefined where no test can say.
+ * Whether a run cannot be distinguished from the best of `runs` in a figure: the paired difference on their common rows does not show it
+ * to be worse. The test allows for the best having been chosen by the same figures. Undefined if it cannot be tested.
  */
 export type IsTied = (best: BoardRun, other: BoardRun, figure: FigureOf, runs: number) => boolean | undefined;
 
 export interface BoardOptions {
-  /** Of runs under one name, the latest, the best, or all. */
+  /** Of runs with one name, the latest, the best, or all. */
   readonly show: 'latest' | 'best' | 'all';
-  /** What names a run: its label (its model where it has none), or its model. */
+  /** The name of a run: its label (or else its model), or its model. */
   readonly per: 'label' | 'model';
-  /** A column's id; Overall where absent. Figures stand from the best on, texts rise. */
+  /** A column's id; Overall if absent. Figures are sorted best first, texts ascending. */
   readonly sort?: string | undefined;
-  /** Ids of columns to show behind the name; the usual ones where empty. */
+  /** Ids of columns to show after the name; the default ones if empty. */
   readonly columns: readonly string[];
   /** Adds the five dimensions, each a mean over domains. */
   readonly dimensions: boolean;
-  /** The measure shown of runs that were measured, such as `chrf`; the one that stands for them where absent. */
+  /** The measure shown for measured runs, such as `chrf`; their main measure if absent. */
   readonly measure?: string | undefined;
-  /** What the numbers of measures mean. */
+  /** The meaning of measures. */
   readonly measureOf: MeasureLookup;
   /** Least coverage of each domain, and least share of the most rows that a run has in it, 0 to 1; runs below are neither tested nor marked. */
   readonly minCoverage: number;
   readonly withPublished: boolean;
-  /** The caller vouches that what was not recorded, judge or protocol, was the same in all runs that lack it. */
+  /** Assume that an unrecorded judge or protocol was the same in all runs. */
   readonly assumeSame: boolean;
 }
 
-/** A score of 0-100, a measure, dollars or tokens; a published one is a value alone. */
+/** A score of 0-100, a measure, dollars or tokens; a published one only has a value. */
 export type BoardFigure = Pick<Estimate, 'value'> &
   Partial<Estimate> & {
-    /** The same as the official script counts it, which leaves out what the model failed; absent where there is no such figure. */
+    /** The same by the official script, which leaves out failures of the model; absent if there is no such figure. */
     readonly official?: number | undefined;
-    /** Set where the value is the least that it can be: some of it is not known. */
+    /** Set if the value is a lower bound, since part of it is unknown. */
     readonly isLeast?: true;
   };
 
-/** A column of texts or, where `figure` says of what, of figures. */
+/** A column of texts or, if `figure` is given, of figures. */
 export interface BoardColumn extends Column {
   readonly id: string;
   /** How to read it. */
   readonly legend?: string;
   readonly figure?: FigureOf;
-  /** Whether it is a mean over domains, which is comparable only over the same domains. */
+  /** Whether it is a mean over domains, which is only comparable over the same domains. */
   readonly isMean?: boolean;
-  /** Whether runs are held against each other in it. */
+  /** Whether runs are tested against each other in it. */
   readonly isTested?: boolean;
-  /** Whether a smaller figure is better, whatever the block shows. */
+  /** Whether a smaller figure is better, regardless of the block's measure. */
   readonly isLowerBetter?: boolean;
   figureOf?(run: Pick<OwnEntry, 'run' | 'mean' | 'rows'>): BoardFigure | undefined;
-  /** The text of a row; of a figure, where it is more than its value. */
+  /** The text of a row; for figures only if it is more than the value. */
   textOf?(entry: Entry, figure?: BoardFigure): string;
 }
 
-/** A run or a published row, before it is known which columns are marked. */
+/** A run or a published row, before columns are marked. */
 export interface Entry {
   readonly name: string;
   /** Absent for a published row. */
@@ -128,32 +127,32 @@ export interface Entry {
   readonly published?: PublishedRow;
   /** Whether every domain reaches the least coverage. */
   readonly isComplete: boolean;
-  /** Domains in which it has fewer rows than another run of its block, so that it is neither ranked among those nor tested. */
+  /** Domains in which it has fewer rows than another run of its block, so that it is ranked after those and not tested. */
   readonly fewer: readonly Domain[];
-  /** The rows behind each domain's figure; repeats are not counted. */
+  /** The rows in each domain's figure, not counting repeats. */
   readonly rows: ReadonlyMap<Domain, number>;
-  /** Domains behind its mean. */
+  /** Number of domains in its mean. */
   readonly macroOf: number;
-  /** The mean over domains, by which runs are chosen, sorted and tested: failures are at rating 1, so that no run rises by failing. */
+  /** The mean over domains, by which runs are chosen, sorted and tested. Failures are at rating 1, so that failing never pays. */
   readonly mean: BoardFigure | undefined;
-  /** By column id; a figure that it lacks is absent. */
+  /** By column id; missing figures are absent. */
   readonly figures: ReadonlyMap<string, BoardFigure>;
 }
 
 /** The entry of a run. */
 export type OwnEntry = Entry & { readonly run: BoardRun };
 
-/** Longest name that is shown whole. */
+/** Longest name that is not shortened. */
 export const NAME_COLUMNS = 100;
 
-/** A run's own name, of one line. */
+/** A run's own name, on one line. */
 function nameOf(run: BoardRun, per: BoardOptions['per']): string {
   const names = per === 'label' ? [run.label, run.worldModel] : [run.worldModel, run.label];
   const name = names.map((text) => oneLine(text ?? '', NAME_COLUMNS)).find((text) => text !== '');
   return name ?? oneLine(run.source.split(/[/\\]/).slice(-2).join('/'), NAME_COLUMNS);
 }
 
-/** The names of runs. Behind one that several have stand step and number, and the file where they lie in several. */
+/** The names of runs. A name that several have is followed by step and number, and by the file if they are in several. */
 export function namesOf(runs: readonly BoardRun[], { per }: BoardOptions): ReadonlyMap<BoardRun, string> {
   const named = [...groupBy(runs, (run) => nameOf(run, per))].flatMap(([name, alike]) => {
     const isOneFile = new Set(alike.map(({ db }) => db)).size === 1;
@@ -166,7 +165,7 @@ export function namesOf(runs: readonly BoardRun[], { per }: BoardOptions): Reado
   return new Map(named);
 }
 
-/** What a run's name is compared by: as it is, not as it is shown. */
+/** A run's name for comparisons: unchanged, not as shown. */
 function keyOfName({ label, worldModel, source }: BoardRun, per: BoardOptions['per']): string {
   return (per === 'label' ? (label ?? worldModel) : (worldModel ?? label)) ?? `file ${source}`;
 }
@@ -204,7 +203,7 @@ export function groupsOf(runs: readonly BoardRun[], options: BoardOptions): Grou
       isRecorded: isRecorded(own[0]),
     }));
   const ofModels = alikeIn(runs.filter(({ isBaseline }) => !isBaseline));
-  // A baseline was asked under no protocol, and stands beside the runs of each; where there are none, with its like.
+  // A baseline has no protocol and is listed with the runs of each; if there are none, with other baselines.
   const alone: BoardRun[] = [];
   for (const run of runs.filter(({ isBaseline }) => isBaseline)) {
     const own = canonicalJson(run.judgedWith);
@@ -220,13 +219,13 @@ export function groupsOf(runs: readonly BoardRun[], options: BoardOptions): Grou
   return found.sort((a, b) => rank(a) - rank(b) || b.runs.length - a.runs.length);
 }
 
-/** Whether it is known how a run came about. The official script's files name no judge, and its predictions no protocol. */
+/** Whether it is recorded how a run was made. The official script's files name no judge, and its predictions no protocol. */
 function isRecorded({ judgedWith, isBaseline }: BoardRun): boolean {
   const knowsJudge = !judgedWith.rates || judgedWith.judge !== undefined;
   return knowsJudge && (judgedWith.protocol !== undefined || isBaseline);
 }
 
-/** The measure that a group's block shows; undefined where its runs have ratings. Runs without the one that is asked for show their own. */
+/** The measure that a group's block shows; undefined if its runs have ratings. Runs without the requested measure show their own. */
 export function shownMeasure({ judgedWith, runs }: Group, { measure }: BoardOptions): string | undefined {
   if (judgedWith.rates) return undefined;
   const known = measuresIn(runs);
@@ -234,12 +233,12 @@ export function shownMeasure({ judgedWith, runs }: Group, { measure }: BoardOpti
   return wanted.find((name) => known.includes(name)) ?? known[0] ?? wanted[0] ?? 'measure';
 }
 
-/** The measures that runs have, in the order in which they are met. */
+/** The measures of runs, in order of appearance. */
 export function measuresIn(runs: readonly BoardRun[]): string[] {
   return [...new Set(runs.flatMap(({ card }) => Object.keys(card.overallMeasures)))];
 }
 
-/** Each group with what it was judged with; the judge's sampling is named where nothing else tells two groups apart. */
+/** Each group with its title. The judge's sampling is included if nothing else distinguishes two groups. */
 export function titled(groups: readonly Group[], options: BoardOptions): (readonly [Group, string])[] {
   const alike = groupBy(groups, (group) => titleOf(group, options, false));
   return groups.map((group) => {
@@ -251,7 +250,7 @@ export function titled(groups: readonly Group[], options: BoardOptions): (readon
 function titleOf(group: Group, options: BoardOptions, withSampling: boolean): string {
   const { judgedWith, runs, isRecorded } = group;
   const { judge, asked, snapshot, rubricPack, rubricFingerprint, verdicts, sampling, protocol, rollout } = judgedWith;
-  // A panel is named after its judges and its rule; how its judges were asked tells two panels apart as a sampling does.
+  // A panel is named after its judges and its rule; like sampling, its members' settings are only added to distinguish panels.
   const { members, combine: _combine, quorum: _quorum, ...method } = judgedWith.method ?? {};
   const name = (text: string) => oneLine(text, 60);
   const judgeText = snapshot === undefined || snapshot === judge ? judge : `${judge} (${snapshot})`;
@@ -278,22 +277,22 @@ function titleOf(group: Group, options: BoardOptions, withSampling: boolean): st
   return parts.filter((part) => part !== undefined).join(', ');
 }
 
-/** How good a figure is, as a number that grows with it; undefined where neither way is better. */
+/** How good a figure is, as a number that grows with quality; undefined if no direction is better. */
 export type Rank = (figure: BoardFigure) => number | undefined;
 
-/** Scores are better the larger they are, measures as they are declared. */
+/** Larger scores are better; measures declare their direction. */
 export function rankBy({ measureOf }: BoardOptions, measure: string | undefined): Rank {
   return ({ value }) => (measure === undefined ? value : goodness(measureOf(measure), value));
 }
 
 export type Order = (a: Entry, b: Entry) => number;
 
-/** From the best on, by a number that grows with it. */
+/** Best first, by a number that grows with quality. */
 export function fromBest(a: number | undefined, b: number | undefined): number {
   return (b ?? Number.NEGATIVE_INFINITY) - (a ?? Number.NEGATIVE_INFINITY) || 0;
 }
 
-/** Whole and complete runs first, then from the best mean on, whose values fall where neither way is better. */
+/** Complete runs first, then by the best mean; descending by value if no direction is better. */
 export function byMean(rank: Rank): Order {
   const place = ({ mean }: Entry) => mean && (rank(mean) ?? mean.value);
   return (a, b) =>
@@ -309,7 +308,7 @@ export function compared(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1;
 }
 
-/** One run for each name, or all. Names are compared as they are, not as they are shown. */
+/** One run for each name, or all. Names are compared unchanged, not as shown. */
 export function chosenRuns(runs: readonly OwnEntry[], options: BoardOptions, rank: Rank): readonly OwnEntry[] {
   const { show, per, minCoverage } = options;
   if (show === 'all') return runs;
@@ -324,8 +323,8 @@ export function chosenRuns(runs: readonly OwnEntry[], options: BoardOptions, ran
 }
 
 /**
- * The domains in which a run has so many fewer rows than another that its figures are no longer comparable: its share of the most
- * rows is below the least coverage. Otherwise a run that was asked the easy rows alone would stand above all others.
+ * The domains in which a run has so many fewer rows than another that its figures are not comparable: its share of the most rows is
+ * below the least coverage. Otherwise a run that was asked only easy rows would be ranked above all others.
  */
 export function fewerRows(runs: readonly Entry[], { minCoverage }: BoardOptions): (run: Entry) => readonly Domain[] {
   const most = (domain: Domain) => Math.max(...runs.map(({ rows }) => rows.get(domain) ?? 0));

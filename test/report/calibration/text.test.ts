@@ -105,7 +105,7 @@ describe('a calibration as text', () => {
   test('lists what each trick buys, and the one that buys most', () => {
     expect(lineOf(textOf(), 'closed-frame')).toMatch(/\+0\.4\s+-0\.3–1\.1\s+a closed frame/);
     expect(textOf().replaceAll('\n', ' ')).toContain(
-      'closed-frame buys most, by an interval that holds for all at once: -0.5–1.3.',
+      'closed-frame buys most; simultaneous interval over all: -0.5–1.3.',
     );
   });
 
@@ -115,11 +115,11 @@ describe('a calibration as text', () => {
     expect(textOf({ overall: { ...part, gullibility }, domains: {} })).not.toContain('buys most');
   });
 
-  test('says what two runs have to differ by under the noise, and that it is the noise alone', () => {
+  test('says by how much two runs must differ under the noise, and that this is only the noise', () => {
     const flat = textOf().replaceAll('\n', ' ');
     expect(flat).toContain('an SD of 7.9 points (7.2 to 8.7; 640 judgements of 320 predictions)');
-    expect(flat).toContain('have to differ by 0.67 points of Overall');
-    expect(flat).toContain("the judge's noise alone");
+    expect(flat).toContain('must differ by 0.67 points of Overall');
+    expect(flat).toContain("only the judge's noise");
   });
 
   test('says what too few trajectories, no rewrite and no repeat cannot tell', () => {

@@ -30,7 +30,7 @@ describe('the opening sentence', () => {
     [
       'open',
       difference(1.5),
-      'new and old cannot be told apart: +1.50 points (95 % interval -0.50 to +3.50; 140/154 rows); a true 3.10 would have shown, with 80 % power.',
+      'new and old cannot be told apart: +1.50 points (95 % interval -0.50 to +3.50; 140/154 rows); a true difference of 3.10 would show with 80 % power.',
     ],
     [
       'of too few trajectories',

@@ -33,7 +33,7 @@ describe('the table', () => {
   });
 
   it('says what of it is adjusted, in text and in JSON', () => {
-    expect(differenceTable(comparisonView().comparison).legend?.[1]).toContain('Both are of each line taken alone; *');
+    expect(differenceTable(comparisonView().comparison).legend?.[1]).toContain('Both are for each line alone; *');
     expect(JSON.parse(COMPARISON_FORMATS.json.print(comparisonView())).adjusted).toMatchObject({
       interval: 'none',
       p: 'none',
@@ -50,7 +50,7 @@ describe('the table', () => {
     const { comparison } = comparisonView();
     const repeated = { ...comparison, overall: { total: difference(-1.5, { onTheseRows: fixed }) } };
     expect(differenceTable(repeated).footnotes).toContain(
-      'On this very benchmark, where the rows are fixed and sampling alone varies: Overall -1.50, 95 % -2.50 to -0.50.',
+      'On exactly these rows, where only sampling varies: Overall -1.50, 95 % -2.50 to -0.50.',
     );
     const json = JSON.parse(COMPARISON_FORMATS.json.print(comparisonView(DOMAINS, { comparison: repeated })));
     expect(json.overall.total.on_these_rows).toEqual({ low: -2.5, high: -0.5, se: 0.5, df: 40 });

@@ -25,7 +25,7 @@ describe('formats', () => {
   it('terminal says who against whom, the notes, and why rows moved', () => {
     const text = COMPARISON_FORMATS.terminal.print(comparisonView(), look);
     expect(text.replace(/\n/g, ' ')).toMatch(
-      /^new and old cannot be told apart: -1\.50 points \(95 % interval -3\.50 to \+0\.50; 140\/154 rows\); a true 3\.10 would have shown, with 80 % power\. judge j, rubric pack bundled A note\. /,
+      /^new and old cannot be told apart: -1\.50 points \(95 % interval -3\.50 to \+0\.50; 140\/154 rows\); a true difference of 3\.10 would show with 80 % power\. judge j, rubric pack bundled A note\. /,
     );
     expect(text).toContain('-75.00  100.00 -> 25.00  Web, turn 3, row k1\n          now: it made up a price\n');
   });

@@ -49,7 +49,7 @@ describe('runs share a block only where they were judged alike', () => {
     const [assumed, ...more] = blocksOf(runs, { assumeSame: true });
     expect(more).toEqual([]);
     expect(names(assumed)).toEqual(['a', 'b']);
-    expect(assumed?.notes.join()).toContain('--assume-same takes it');
+    expect(assumed?.notes.join()).toContain('--assume-same assumes');
     const noProtocol = { ...OFFICIAL, protocol: undefined };
     const official = [run('a', 60, { judgedWith: noProtocol }), run('b', 50, { judgedWith: noProtocol })];
     expect(blocksOf(official)).toHaveLength(2);

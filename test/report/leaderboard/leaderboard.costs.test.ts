@@ -49,9 +49,9 @@ describe('what runs took', () => {
     expect(block?.rows.every(({ marked }) => marked.size === 0)).toBe(true);
     const notes = block?.legend.join('\n');
     expect(notes).toContain(
-      "Cost: US dollars of the world model's calls, those that failed among them; ≥: the cost of some rows is not known.",
+      "Cost: US dollars of the world model's calls, including failed ones; ≥: the cost of some rows is unknown.",
     );
-    expect(notes).toContain('Tokens a row: output of the world model, thinking included, as its server counted.');
+    expect(notes).toContain('Tokens a row: output of the world model, thinking included, as counted by its server.');
   });
 
   it('is a lower end and no value where a program reads it in part', () => {

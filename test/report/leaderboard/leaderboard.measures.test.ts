@@ -27,7 +27,7 @@ describe('a block of a measure', () => {
       taken_for_real: 'measure, 0-100, best at 50',
       chrf: 'text measure of prediction against ground truth, 0-100',
     };
-    expect(block?.legend[0]).toBe(`${measure}: ${new Map(Object.entries(says)).get(measure)}; it is no rating.`);
+    expect(block?.legend[0]).toBe(`${measure}: ${new Map(Object.entries(says)).get(measure)}; not a rating.`);
   });
 
   it.each([

@@ -31,9 +31,7 @@ describe('rows', () => {
     expect(shown('eight')).toEqual(['80.00', '-']);
     expect(cellsOf(block, 'eight')?.[columns.indexOf('robotics')]).toBe('80.00');
     expect(names(block)).toEqual(['eight', 'seven', 'six']);
-    expect(block?.legend).toContain(
-      'Overall: mean of the seven domains; what other domains there are stand beside it.',
-    );
+    expect(block?.legend).toContain('Overall: mean of the seven domains; other domains have their own columns.');
   });
 
   it('have no column of a further domain that no run shown has', () => {

@@ -18,7 +18,7 @@ describe('a run over fewer rows than others', () => {
       [true, false],
     ]);
     const notes = block?.notes.join(' ');
-    expect(notes).toContain('ranked behind the others and neither tested nor marked: easy (MCP 30, Search 30,');
+    expect(notes).toContain('ranked after the others and neither tested nor marked: easy (MCP 30, Search 30,');
   });
 
   it('over as many rows, but others, is not marked where it is behind on those that both have', () => {
@@ -30,7 +30,7 @@ describe('a run over fewer rows than others', () => {
       ['better', true],
       ['third', true],
     ]);
-    expect(block?.notes.join(' ')).toContain('behind another run on the rows that both have, so not marked: lucky.');
+    expect(block?.notes.join(' ')).toContain('behind another run on their common rows, so not marked: lucky.');
   });
 
   it('is said to be behind in those columns alone in which it is', () => {
