@@ -146,7 +146,7 @@ describe('a domain beside the seven', () => {
     const text = await done('leaderboard', '--db', 'runs.sqlite', '--explain');
     const heading = text.split('\n').find((line) => line.includes('MCP') && line.includes('OS')) ?? '';
     expect(heading).toMatch(/ OS +│? *kitchen +│? *Over/);
-    expect(text).toContain('Overall: mean of the seven domains; what other domains there are stand');
+    expect(text).toContain('Overall: mean of the seven domains; other domains have their own columns');
     expect(text).not.toContain('macro of');
     const csv = await done('leaderboard', '--db', 'runs.sqlite', '--format', 'csv');
     expect(csv.split('\n')[0]).toContain('kitchen');
