@@ -128,8 +128,6 @@ const SIZES = {
   context_tokens: ({ contextTokens }: SurveyedRow) => contextTokens,
   truth_tokens: ({ truthTokens }: SurveyedRow) => truthTokens,
 };
-type Edges = Readonly<Record<keyof typeof SIZES, readonly number[]>>;
-
 export type DataStats = ReturnType<typeof statsOf>;
 export type RowStats = DataStats['all'];
 
@@ -152,7 +150,7 @@ function edgesOf(sizes: readonly number[]): number[] {
   return Array.from({ length: BINS + 1 }, (_, edge) => 2 ** (from + ((to - from) * edge) / BINS));
 }
 
-function rowStats(rows: readonly SurveyedRow[], edges: Edges) {
+function rowStats(rows: readonly SurveyedRow[], edges: Readonly<Record<keyof typeof SIZES, readonly number[]>>) {
   const spreads = recordOf(keysOf(SIZES), (size) => spreadOf(rows.map(SIZES[size]), edges[size]));
   return { rows: rows.length, trajectories: trajectoriesIn(rows), ...spreads };
 }

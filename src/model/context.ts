@@ -147,15 +147,15 @@ export async function overlongRows(
 /** How many rows are named. */
 const MOST_NAMED = 10;
 
-/** One line with the count, the place, and the next step; and the longest of the rows, one per line. */
-type FitNotice = Readonly<{ summary: string; lines: readonly string[] }>;
-
-/** The message about rows that are too long; undefined if there are none. `rows` are sorted, the longest first. */
+/**
+ * The message about rows that are too long; undefined if there are none. `rows` are sorted, the longest first. `summary` has the count, the
+ * place and the next step; `lines` has one line for each of the longest rows.
+ */
 export function fitNotice(
   rows: readonly SizedRow[],
   { context, tokens: room }: PromptRoom,
   { maxTokens, fitMaxTokens }: OutputBudget,
-): FitNotice | undefined {
+): Readonly<{ summary: string; lines: readonly string[] }> | undefined {
   const [longest] = rows;
   if (longest === undefined) return undefined;
   const isBudget = context.refusesBudgets && !fitMaxTokens && maxTokens !== undefined;

@@ -171,9 +171,6 @@ const HEAD = /^\{"custom_id":"([\w.~-]{1,64})"/;
 const HEAD_BYTES = 96;
 const WHOLE = /^\{"custom_id":"[\w.~-]{1,64}","method":"POST","url":"[^"\\]*","body":(\{.*\})\}\s*$/s;
 
-/** A request's id, and its line with its place. The bytes are valid until the next one is requested. */
-type RequestLine = Place & Readonly<{ id: string; bytes: Uint8Array }>;
-
 export type BatchFolder = ReturnType<typeof folderAt>;
 
 /** The files of a batch folder. Whatever reads one throws a UserError of 66 if it cannot be read. */
@@ -250,11 +247,14 @@ export function folderAt(dir: string) {
     return requests;
   }
 
-  /** The requests of a part that are not among the answered ones. @throws UserError (65) for a line that is not a request */
+  /**
+   * The requests of a part that are not among the answered ones, each with its line and place. The bytes are valid until the next one.
+   * @throws UserError (65) for a line that is not a request
+   */
   async function* requestsIn(
     { file }: BatchPart,
     answered: ReadonlySet<string> = new Set(),
-  ): AsyncGenerator<RequestLine> {
+  ): AsyncGenerator<Place & Readonly<{ id: string; bytes: Uint8Array }>> {
     const path = join(dir, file);
     for await (const { bytes, offset, number } of linesIn(path)) {
       const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, HEAD_BYTES));

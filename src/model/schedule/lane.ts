@@ -174,8 +174,6 @@ export class Call extends Question {
   }
 }
 
-/** How many different rows have failed at an endpoint since its last answer. It has a pause while only probes are started. */
-type Trouble = { readonly since: number; rows: number; pause?: Pause };
 /** Once a probe has failed, the endpoint is known to be out; `until` is the end of patience. */
 type Pause = { nextProbeAt: number; failed: number; until: number };
 
@@ -199,8 +197,8 @@ export class Lane {
   answered = false;
   /** Rows that failed for good before its first reply, by class of failure. */
   readonly #lost = new Map<string, number>();
-  /** Absent if its latest result was an answer. */
-  trouble: Trouble | undefined;
+  /** How many different rows have failed since its last answer, with a pause while only probes start; absent if its latest result was an answer. */
+  trouble: { readonly since: number; rows: number; pause?: Pause } | undefined;
   /** Calls that occupy a slot. */
   readonly calls = new Set<Call>();
   /** Those of the calls that are in back-off after a rate limit, the one waiting longest first. */

@@ -56,8 +56,6 @@ function tally(units: readonly RatedUnit[]) {
 }
 
 /** What a cluster's units contribute to the total. A value is represented by its index in the sorted list of all values. */
-type ClusterTally = ReturnType<typeof tallyCluster>;
-
 function tallyCluster(units: readonly (readonly number[])[]) {
   const counts = Array.from(groupBy(units.flat(), Number), ([place, given]) => [place, given.length] as const);
   /** Differing ratings of one unit, each pair with its weight: 1 / (ratings of the unit - 1), as in Krippendorff's coincidences. */
@@ -73,7 +71,7 @@ function tallyCluster(units: readonly (readonly number[])[]) {
  * Observed and expected disagreement are sums of squared distances; in the ordinal metric these are distances between mid-ranks. So both
  * metrics share one formula over positions: the values themselves, or their mid-ranks.
  */
-function alphaOf(clusters: readonly ClusterTally[], places: readonly number[], metric: AlphaMetric) {
+function alphaOf(clusters: readonly ReturnType<typeof tallyCluster>[], places: readonly number[], metric: AlphaMetric) {
   const counts = new Float64Array(places.length);
   // The hottest loops of the bootstrap. Places are below the number of places, so counts and positions are defined.
   for (const cluster of clusters) {
