@@ -40,12 +40,14 @@ describe('the package', () => {
       'README.md',
       'dist',
       'docs',
+      'examples',
       'fixtures/recorded',
       'fixtures/tiny-random.gguf',
       'package.json',
       'prompts',
       'rubrics',
       'scenarios',
+      'schemas',
     ]);
     const ending = (folder: string) =>
       [...new Set(files.filter((path) => path.startsWith(`${folder}/`)).map((path) => path.split('.').at(-1)))].sort();
@@ -53,7 +55,7 @@ describe('the package', () => {
   });
 
   test('holds all that is bundled', () => {
-    for (const folder of ['prompts', 'rubrics', 'scenarios', 'fixtures/recorded']) {
+    for (const folder of ['prompts', 'rubrics', 'scenarios', 'schemas', 'fixtures/recorded']) {
       const all = readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true });
       const names = all
         .filter((entry) => entry.isFile())
