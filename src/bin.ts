@@ -113,6 +113,6 @@ function sayAtOnce(text: string): void {
   try {
     writeSync(process.stderr.fd, text);
   } catch {
-    // The exit code still tells.
+    // The exit code is enough.
   }
 }

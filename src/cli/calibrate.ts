@@ -52,9 +52,7 @@ import { resultPage, shownCalibration } from '../view/result-documents.js';
 const OPTIONS = {
   ...CALIBRATE_OPTIONS,
   ...under('Output', {
-    db: option.text('FILE', 'SQLite file for the result; tables of runs with this judge show it', {
-      default: DEFAULT_DB,
-    }),
+    db: option.text('FILE', 'SQLite file for the result, shown with runs of this judge', { default: DEFAULT_DB }),
     html: option.text('FILE', 'write the result as a page, with dose curves'),
     open: OPEN,
   }),

@@ -33,9 +33,7 @@ import { findParts, joinJournals, mergedManifest, ownRun, type Part, sharedIdent
 
 const MERGE_OPTIONS = {
   runs: option.list('OUT', 'output folders of the parts: predictions, judgings, likelihoods', { required: true }),
-  'output-dir': option.text('DIR', 'folder of the complete run; more parts can be merged into it later', {
-    required: true,
-  }),
+  'output-dir': option.text('DIR', 'folder of the complete run; parts can be added later', { required: true }),
   'data-dir': option.text('DIR', "folder of *_test.jsonl files (default: the parts' own)"),
 } as const satisfies OptionTable;
 
@@ -101,9 +99,7 @@ function linesOf({ name, parts: all, join, manifest, missing, reasons }: JoinedR
     several(join.mended, 'failed in one of them: the other counts'),
     ...join.damages,
     output !== undefined && `written: ${shownPath(output.file, io)}`,
-    isLacking &&
-      kind !== 'judge' &&
-      "next: run the parts' command without --shard into this folder, for the missing rows",
+    isLacking && kind !== 'judge' && "next: run the parts' command without --shard into this folder, for missing rows",
   ];
   const done = `${name}: ${counts.ok} of ${counts.chosen} done, from ${counted(parts.length, 'part')}`;
   return [done, ...lines.flatMap((line) => (line === false ? [] : `  ${printable(line)}`))];
@@ -161,9 +157,7 @@ async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io) {
     const { dir: from, dataset } = await dataAt(begunAs.data.dir);
     const { fingerprint } = dataset;
     if (identity.data !== fingerprint) {
-      throw identityDiffers(
-        `the rows in ${from} differ from those of the parts; name the right folder with --data-dir`,
-      );
+      throw identityDiffers(`the rows in ${from} differ from those of the parts; name theirs with --data-dir`);
     }
     const manifest = { ...begunAs, data: { dir: from, rows: dataset.rows.length, fingerprint } };
     const parts = begun.map((part) => settingsIn(part.manifest));

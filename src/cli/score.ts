@@ -24,8 +24,7 @@ import type { StoredName } from '../store/runs.js';
 import { openStore, withStore } from '../store/store.js';
 
 /** The next step for a run whose scores must not be compared, since rows are missing. */
-const STEP_FOR_MISSING =
-  'repeat the same commands (awb infer, awb judge), which ask only for missing rows; then score again';
+const STEP_FOR_MISSING = 'repeat awb infer and awb judge, which ask only for missing rows; then score again';
 
 export const command = defineCommand({
   description:
@@ -40,7 +39,7 @@ export const command = defineCommand({
   options: {
     predictions: option.text('RUN', 'a judged.jsonl or scenarios.jsonl, or its folder', { required: true }),
     db: option.text('FILE', 'SQLite file for any number of runs', { default: DEFAULT_DB }),
-    label: option.text('TEXT', 'name of the checkpoint (default: unchanged)', { check: shortLabel }),
+    label: option.text('TEXT', "name of the checkpoint (default: the run's own)", { check: shortLabel }),
     'teacher-forced': option.text('RUN', 'for a rollout: the run with true histories, to measure drift'),
     'min-coverage': option.number('least share of rows scored in each domain, else exit 3', {
       min: 0,

@@ -299,9 +299,7 @@ export function differenceTable(
     groups: lines.map((group) => group.map(differenceRow)),
     figures: lines.map((group) => group.map(([, , found]) => found?.difference ?? null)),
     footnotes: [
-      ...(lines.flat().some(([, , found]) => isStarred(found))
-        ? ['*: significant after adjusting for all domains (Holm).']
-        : []),
+      ...(lines.flat().some(([, , found]) => isStarred(found)) ? ['*: also significant over all domains (Holm).'] : []),
       ...(fixed === undefined
         ? []
         : [

@@ -89,9 +89,7 @@ export function scoreTable(card: ScoreCard): CellTable | undefined {
         : `${name}: mean of the domains; the published Overall needs all seven and no other.`,
       ...(recall === undefined
         ? []
-        : [
-            'facts recall: the share of determined facts that predictions met (0-100), over predictions that have any.',
-          ]),
+        : ['facts recall: the share of determined facts that were met, 0-100, over the predictions that have any.']),
     ],
   };
 }

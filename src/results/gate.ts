@@ -224,7 +224,5 @@ export function domainNotes({ card }: ReadRun): string[] {
   const lacking = DOMAINS.filter((domain) => !scored.includes(domain));
   if (lacking.length === 0 || lacking.length === DOMAINS.length) return [];
   const names = lacking.map(domainName).join(', ');
-  return [
-    `Overall is the mean of only ${counted(scored.length, 'domain')} here: the candidate has no score in ${names}.`,
-  ];
+  return [`Overall is the mean of only ${counted(scored.length, 'domain')}: the candidate has no score in ${names}.`];
 }

@@ -149,7 +149,7 @@ describe('floors and published rows', () => {
   });
 
   it('an Overall of some of the seven domains says so, beside a floor and beside a base', async () => {
-    const told = 'Overall is the mean of only 6 domains here: the candidate has no score in OS.';
+    const told = 'Overall is the mean of only 6 domains: the candidate has no score in OS.';
     for (const args of [
       ['--min-overall', '55', 'without-os'],
       ['base', 'without-os'],

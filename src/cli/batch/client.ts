@@ -20,9 +20,7 @@ export const SERVER_OPTIONS = {
   ...FOLDER_OPTION,
   ...under('Server', {
     'base-url': option.text('URL', "the server (default: the folder's)", { check: httpUrl }),
-    'api-key': option.text('KEY', 'key for --base-url (api.openai.com: also OPENAI_API_KEY)', {
-      secret: true,
-    }),
+    'api-key': option.text('KEY', 'key for --base-url (api.openai.com: also OPENAI_API_KEY)', { secret: true }),
     'retry-minutes': option.number('longest time of retrying a failing server', { min: 0, default: 10 }),
   }),
 } as const satisfies OptionTable;
@@ -78,9 +76,7 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
     const api = openBatchApi(server, settings.retryMinutes * 60_000, io.stop, loading.say);
     // All parts of a folder go to one server: submitting to another would be paid twice.
     if (submission !== undefined && submission.sent.length > 0 && submission.baseUrl !== api.baseUrl) {
-      throw identityDiffers(
-        `${shown} was submitted to ${submission.baseUrl}; leave --base-url out, or rename submission.json`,
-      );
+      throw identityDiffers(`${shown} went to ${submission.baseUrl}; leave --base-url out, or rename submission.json`);
     }
     const client = {
       ...{ io, dir, disk, shown, batch, api, loading },
@@ -168,9 +164,7 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
         // A plain UserError, since the caller would read Refused as a refusal to create the batch.
         if (!NO_LIST.includes(error.http)) throw new UserError(error.message, error.exitCode);
         if (isNone) return undefined;
-        throw unavailable(
-          `no answer arrived for ${shown}/${part}; look for its batch at ${api.host}, or submit it with --again`,
-        );
+        throw unavailable(`no answer came for ${shown}/${part}; look for its batch at ${api.host}, or submit --again`);
       }
     }
   } catch (error) {

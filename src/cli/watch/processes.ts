@@ -85,8 +85,7 @@ const WORD = new RegExp(`(?:${PIECE.source})+`, 'g');
 export function wordsOf(given: readonly string[], flag: string): string[] {
   const [text = '', ...others] = given;
   if (others.length > 0) return [...given];
-  if (text.replace(WORD, '').trim() !== '')
-    throw new UserError(`${flag}: a quote is not closed, or a backslash ends the command; fix it`);
+  if (text.replace(WORD, '').trim() !== '') throw new UserError(`${flag}: close the quote, or complete the backslash`);
   const unquoted = (piece: string, single?: string, double?: string, escaped?: string) =>
     single ?? double?.replace(/\\(["\\$`])/g, '$1') ?? escaped ?? piece;
   return (text.match(WORD) ?? []).map((word) => word.replace(PIECE, unquoted));

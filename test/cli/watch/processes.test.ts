@@ -31,7 +31,7 @@ test('several words are taken as they are', () => {
 
 test.each(['serve "a', "serve 'a", 'serve a\\'])('a quote or backslash without an end is refused: %s', (text) => {
   expect(() => wordsOf([text], '--serve-command')).toThrow(
-    '--serve-command: a quote is not closed, or a backslash ends the command',
+    '--serve-command: close the quote, or complete the backslash',
   );
 });
 
