@@ -291,7 +291,7 @@ describe('--mode turing', () => {
 
 describe('what both modes measure', () => {
   it.each([
-    ['reference', 'win_rate', 'measures are no ratings'],
+    ['reference', 'win_rate', 'measures are not ratings'],
     ['turing', 'taken_for_real', 'best at 50'],
   ])(
     'stands in the score of --mode %s, in SQLite, on the leaderboard and in the report',

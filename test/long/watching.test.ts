@@ -115,13 +115,8 @@ test('a budget that is spent is no batch: it counts as a failed round', async ()
 
 test.each([
   ['a base that is no run', ['--base', 'step-0'], EXIT.usage, /there is no run or judged file "step-0"/],
-  [
-    'a command without the checkpoint',
-    ['--serve-command', 'serve --port {port}'],
-    EXIT.usage,
-    /names no \{checkpoint\}/,
-  ],
-  ['a command without the port', ['--serve-command', 'serve {checkpoint}'], EXIT.usage, /names no \{port\}/],
+  ['a command without the checkpoint', ['--serve-command', 'serve --port {port}'], EXIT.usage, /has no \{checkpoint\}/],
+  ['a command without the port', ['--serve-command', 'serve {checkpoint}'], EXIT.usage, /has no \{port\}/],
 ])('%s is refused before anything is served', async (_, flags, exitCode, message) => {
   const run = await setUp(complete('step-1', {}));
   const { code, stderr } = await run.once(...flags);
@@ -143,7 +138,7 @@ test('a result that cannot be told, a port that is taken and a command that is n
   expect(taken.stderr).toMatch(/--on-result failed \(exit code 7\); it last said: no mail/);
   const missing = await run.once('--serve-command', 'no-such-engine {checkpoint} {port}');
   expect(missing.stderr).toContain(
-    'not evaluated: the server could not be started (spawn no-such-engine ENOENT); it is',
+    'not evaluated: the server could not be started (spawn no-such-engine ENOENT); it will',
   );
   const { child, ended } = run.start();
   await run.until(async () => (await readdir(run.dir)).includes('served.step-1.hung'));
