@@ -1,4 +1,4 @@
-// awb leaderboard: runs that were judged alike, in any format.
+// awb leaderboard: runs judged in the same way, in any format.
 
 import { EXIT, heedStop, inputMissing } from '../core/errors.js';
 import { keysOf } from '../core/groups.js';
@@ -21,13 +21,13 @@ function htmlBoard(board: Leaderboard): Promise<string> {
   return resultPage('AgentWorldBench leaderboard', 'leaderboard', boardDocument(board));
 }
 
-const FORMAT_HELP = "form of the table; hf is one run's file for Hugging Face; without it the file's ending decides";
+const FORMAT_HELP = "format of the table (default: by the file's ending); hf: one run's file for Hugging Face";
 
 export const command = defineCommand({
   description:
-    'Shows the runs of one or more SQLite files in blocks of what was judged alike, with the best of each column and what cannot be told from it.',
+    'Compares the runs of one or more SQLite files, in one block for each way of judging. Marks the best of each column and what cannot be told from it.',
   examples: {
-    'awb leaderboard --with-published': 'the published models beside yours',
+    'awb leaderboard --with-published': 'the published models next to yours',
     'awb leaderboard --db a.sqlite,b.sqlite --show all --output board.html': 'a web page',
     'awb leaderboard --columns mcp,swe,overall --format latex': 'a table for a paper',
   },
@@ -36,16 +36,16 @@ export const command = defineCommand({
       db: option.list('FILE', 'SQLite files of awb score', { default: [DEFAULT_DB] }),
       run: option.list('NAME', 'only these runs, by label or number'),
       show: option.choice(['latest', 'best', 'all'], 'which runs of one name', { default: 'latest' }),
-      per: option.choice(['label', 'model'], 'what names a run, where it has both', { default: 'label' }),
+      per: option.choice(['label', 'model'], 'names runs that have both', { default: 'label' }),
       'with-published': option.flag('add the fourteen published rows to the official block'),
-      'assume-same': option.flag('runs whose judge or protocol was not recorded had the same one'),
-      'min-coverage': option.number('share of rows that a run needs to be tested', { min: 0, max: 1, default: 0.99 }),
+      'assume-same': option.flag('assume the same judge and protocol for runs that did not record them'),
+      'min-coverage': option.number('coverage that a run needs to be tested', { min: 0, max: 1, default: 0.99 }),
     }),
     ...under('Table', {
-      columns: option.list('A,B', 'columns behind the name, such as mcp,web,overall,interval,facts-recall,cost,tokens'),
+      columns: option.list('A,B', 'columns, such as mcp,web,overall,interval,facts-recall,cost,tokens'),
       sort: option.text('COLUMN', 'column to sort by (default: overall)'),
       dimensions: option.flag('add the five dimensions, each a mean over domains'),
-      measure: option.text('NAME', 'what is shown of runs without ratings (default: what their mode leads with)'),
+      measure: option.text('NAME', 'measure of runs without ratings (default: the main one of their mode)'),
       format: option.choice(keysOf(FORMATS), FORMAT_HELP),
       output: option.text('FILE', 'write it to a file instead of stdout', { short: 'o' }),
       open: OPEN,

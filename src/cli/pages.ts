@@ -1,4 +1,4 @@
-// awb report: an HTML page about a run, with scores, charts and every sample, or its methods; awb rate: one on which people rate samples.
+// awb report: an HTML page about a run, with scores, charts and every sample, or its methods; awb rate: a page on which people rate samples.
 
 import { createHash } from 'node:crypto';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -25,20 +25,20 @@ import { openTexts, withoutHistories } from '../view/sample-texts.js';
 
 export const report = defineCommand({
   description:
-    'Writes an HTML page about a judged run: scores and charts, and every sample with its prediction beside the ground truth; of a run on scenarios, beside the same row without the instruction. It needs no network and no server: open the file.',
+    'Writes an HTML page about a judged run: scores, charts, and every sample with its prediction next to the ground truth (for a run on scenarios, next to the same row without the instruction). The file needs no network and no server.',
   examples: {
     'awb report --run out/judged.jsonl -o report.html': 'a judged file',
-    'awb report --run step-200 --compare step-100 -o report.html': 'a checkpoint against another',
+    'awb report --run step-200 --compare step-100 -o report.html': 'two checkpoints compared',
   },
   options: {
     run: JUDGED_RUN,
-    compare: option.text('RUN', 'another run, to show what changed against it'),
+    compare: option.text('RUN', 'another run to compare with'),
     db: RUN_OPTIONS.db,
     'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean rows'),
     methods: option.flag("write a paragraph for a paper's methods section instead; in LaTeX to a FILE.tex"),
-    output: option.text('FILE', 'the page to write (default: report.html; of --methods stdout)', { short: 'o' }),
+    output: option.text('FILE', 'file to write (default: report.html; --methods: stdout)', { short: 'o' }),
     open: OPEN,
-    'inline-limit': option.number('megabytes of texts above which histories are left out', { min: 0, default: 60 }),
+    'inline-limit': option.number('leave histories out if all texts exceed this many MB', { min: 0, default: 60 }),
   },
   async run(given, io) {
     const settings = { ...given, output: given.output ?? 'report.html' };
@@ -72,7 +72,7 @@ export const report = defineCommand({
     const document = { schema: 'awb.report/1', output, url, samples, bytes, ...runs };
     const lines = [
       `written: ${shownPath(output, io)} (${samples} samples, ${(bytes / 1e6).toFixed(1)} MB)`,
-      ...(isCut ? [`histories are left out: all texts are more than ${settings.inlineLimit} MB (--inline-limit)`] : []),
+      ...(isCut ? [`histories are left out: the texts exceed ${settings.inlineLimit} MB (--inline-limit)`] : []),
       `open: ${url}`,
     ];
     print(document, () => `${lines.join('\n')}\n`, settings, io);
@@ -82,7 +82,7 @@ export const report = defineCommand({
 
 const REMEDY = 'name another file with --output';
 
-/** A page is handed on: where a run has no label, its file is named without the folders above its own. */
+/** A page is passed on to others: if a run has no label, its file is named without the folders above its own. */
 function shareable(run: ReadRun): ReadRun {
   const { name, source } = run;
   return basename(name) === basename(source)
@@ -91,8 +91,8 @@ function shareable(run: ReadRun): ReadRun {
 }
 
 /**
- * All that a report holds of a run, and of one to compare it with. Where texts have no room, histories are left out; those of the other
- * run always are, since both have the same.
+ * The documents of a report on a run, and on a run to compare it with. Histories are left out if there is no room; those of the other run
+ * always are, since both have the same.
  */
 async function reportDocuments(
   run: ReadRun,
@@ -133,7 +133,7 @@ async function reportDocuments(
         for (const entry of texts) entry[1] = withoutHistories(entry[1]);
       }
     });
-    const notes = isCut ? [`Histories are left out: all texts are more than ${inlineLimit} MB (--inline-limit).`] : [];
+    const notes = isCut ? [`Histories are left out: the texts exceed ${inlineLimit} MB (--inline-limit).`] : [];
     documents.push([`run/${ref}`, await opened.page({ forced: one === run ? other : undefined, notes })]);
   }
   if (other !== undefined) documents.push([`compare/${refOf(other)}/${refOf(run)}`, compareDocument(other, run)]);
@@ -143,7 +143,7 @@ async function reportDocuments(
 
 export const rate = defineCommand({
   description:
-    'Writes an HTML page on which people rate predictions of a run from 1 to 5 in the five dimensions, by keyboard. What the judge says is hidden until a sample is rated. The page needs no network; it saves the ratings as a file for awb agree.',
+    "Writes an HTML page on which people rate predictions from 1 to 5 in the five dimensions, by keyboard. The judge's ratings are hidden until a sample is rated. The page needs no network and saves the ratings as a file for awb agree.",
   examples: {
     'awb rate out/judged.jsonl -o rate.html': '50 samples of a judged file',
     'awb rate step-200 step-100 --blind --samples 80': 'two runs mixed, without their names',
@@ -151,9 +151,9 @@ export const rate = defineCommand({
   options: {
     run: JUDGED_RUN,
     other: option.text('RUN', 'a second run, mixed with the first under --blind'),
-    blind: option.flag('hide the names of both runs, and show what each of them predicted of every drawn row'),
+    blind: option.flag('hide the names of both runs, and show the prediction of each for every drawn row'),
     samples: option.integer('predictions to rate, spread over domains and trajectories', { min: 1, default: 50 }),
-    seed: option.integer('seed of the draw: the same one gives every rater the same samples', { min: 0, default: 1 }),
+    seed: option.integer('seed of the draw; the same seed gives all raters the same samples', { min: 0, default: 1 }),
     db: RUN_OPTIONS.db,
     'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean rows'),
     output: option.text('FILE', 'the page to write', { short: 'o', default: 'rate.html' }),
@@ -175,7 +175,7 @@ export const rate = defineCommand({
       throw badData(`${run.name} has no row that the judge has rated; run awb judge first`);
     }
     if (drawn.length === 0) {
-      throw badData(`no row is rated in both ${run.name} and ${other?.name}; name two runs over the same rows`);
+      throw badData(`no row is rated in both ${run.name} and ${other?.name}; name two runs on the same rows`);
     }
     const texts = await Promise.all(
       (other === undefined ? [run] : [run, other]).map((one) => openTexts(one, dataDir, io)),
@@ -186,7 +186,7 @@ export const rate = defineCommand({
     );
     if (gathered === undefined) return interruption(io.stop);
     const { samples, strings, shared } = gathered;
-    // Keeps the progress of the same two runs in one place, whichever is named first, without naming them.
+    // The same two runs share one store for progress, in either order and without their names.
     const pair = [run.sha256, other?.sha256 ?? ''].sort().join();
     const blindName = createHash('sha256').update(pair).digest('hex').slice(0, 16);
     const document: RatingDocument = {

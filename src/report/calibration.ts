@@ -15,7 +15,7 @@ import { pointsText, signedPoints } from './trust.js';
 
 /** The minimal legend, without which the tables cannot be read. */
 const LEGEND =
-  'Damage: a bare number is seen, blind is not, (in parentheses) is undecided. --explain tells how to read this.';
+  'Damage: a bare number is seen, blind is not, (in parentheses) is undecided. --explain shows how to read this.';
 
 /** The calibration as text that ends in a line feed: whether the judge can be used, its figures, and how to read them. */
 export function calibrationText(calibration: CalibrationDocument, look: Look): string {

@@ -1,4 +1,4 @@
-// A leaderboard in every format of text, each with what files of it end in. Whatever its texts hold, they stay text.
+// A leaderboard in every text format, each with its file endings. Texts are escaped, whatever they contain.
 
 import { z } from 'zod';
 import { documentOf, FIGURE, keyed, SPREAD, TEXT } from '../core/document.js';
@@ -15,7 +15,7 @@ import { type Block, type BoardRow, figureIds, type Leaderboard } from './leader
 import { csvText, latexText, markdownTable, markdownText } from './markup.js';
 import { INTERVALS, TRUST, trustDocument } from './trust.js';
 
-/** A leaderboard in each format of text; a page is one more. Whatever its texts hold, they stay text. */
+/** A leaderboard in each text format; a page is a further format. */
 export const TEXT_FORMATS = {
   terminal: { endings: [], print: terminalBoard },
   md: { endings: ['.md'], print: ({ blocks }) => blocks.map(markdownBlock).join('\n') },
@@ -28,7 +28,7 @@ export const TEXT_FORMATS = {
   hf: { endings: ['.yaml', '.yml'], print: huggingFaceBoard },
 } satisfies Record<string, OutputFormat<Leaderboard, Look>>;
 
-/** A block as a table: its own runs, then the published rows; what stands out is strong. */
+/** A block as a table: its own runs, then the published rows; the best are strong. */
 function tableOf(block: Block, footnotes: readonly string[], most = Number.POSITIVE_INFINITY): CellTable {
   const { columns, rows } = block;
   const isOwn = ({ run }: BoardRow) => run !== undefined;
@@ -46,7 +46,7 @@ function tableOf(block: Block, footnotes: readonly string[], most = Number.POSIT
   };
 }
 
-/** Widest cell in a terminal. */
+/** The widest cell in a terminal. */
 const CELL_COLUMNS = 40;
 
 function terminalBoard({ blocks }: Leaderboard, look: Look): string {
@@ -76,7 +76,7 @@ function markdownBlock(block: Block): string {
   ].join('\n');
 }
 
-/** Every figure has its interval below it, so there is no column of them. */
+/** Each figure has its interval below it, so the column of intervals is left out. */
 function latexBlock(block: Block): string {
   const shown = [...block.columns.entries()].filter(([, { id }]) => id !== 'interval');
   const line = (cells: readonly string[]) => `  ${cells.join(' & ')} \\\\`;
@@ -106,7 +106,7 @@ function latexBlock(block: Block): string {
   ].join('\n');
 }
 
-/** What a table in a paper has to say of itself: what the figures are, of how many rows, and how far their judge can be trusted. */
+/** A caption for a paper: what the figures are, the number of rows, and how far their judge can be trusted. */
 function captionOf({ heading, legend, columns, rows, judge, judgedWith }: Block): string {
   const bootstrap = columns.some(({ id }) => id === 'decision-equivalence') ? '; Dec. eq.: bootstrap' : '';
   const own = rows.filter(({ run }) => run !== undefined);
@@ -117,14 +117,14 @@ function captionOf({ heading, legend, columns, rows, judge, judgedWith }: Block)
   return `${heading}. ${legend[0]} Below each figure that has one: its 95 % interval (${INTERVALS}${bootstrap}). Rows a run: ${counts}; coverage: ${coverage}${trust}.`;
 }
 
-/** The benchmark's data set on the Hub. */
+/** The benchmark's dataset on the Hub. */
 const DATASET = 'Qwen/AgentWorldBench';
 
 /**
  * The scores of one run as a file for `.eval_results/` in the model's repository: a list of entries with `dataset.id`,
- * `dataset.task_id`, `value`, `date` and `notes` (https://huggingface.co/docs/hub/eval-results). The tasks are named here as the
- * domains are, and `overall`, since the data set declares none. The values are official figures, as are those that others publish.
- * @throws UserError (2) where there is not exactly one run with scores, and where it was not judged as published ones.
+ * `dataset.task_id`, `value`, `date` and `notes` (https://huggingface.co/docs/hub/eval-results). The dataset declares no tasks, so they
+ * are named after the domains, and `overall`. The values are official figures, like those that others publish.
+ * @throws UserError (2) if there is not exactly one run with scores, or it was not judged like the published ones.
  */
 function huggingFaceBoard(board: Leaderboard): string {
   const rows = board.blocks.flatMap((block) =>
@@ -133,12 +133,12 @@ function huggingFaceBoard(board: Leaderboard): string {
   const [only] = rows;
   if (only === undefined || rows.length > 1) {
     const found = rows.length === 0 ? 'none of these runs has ratings' : `these are ${rows.length} runs`;
-    throw new UserError(`--format hf writes the scores of one run, and ${found}; choose one with --run`);
+    throw new UserError(`--format hf writes the scores of one run, but ${found}; choose one with --run`);
   }
   const { block, row } = only;
   if (!block.isOfficial) {
     throw new UserError(
-      `--format hf writes scores of ${DATASET}, and this run was not judged as those are (${block.title}); judge it with the official judge and rubric pack, or take another format`,
+      `--format hf writes scores of ${DATASET}, but this run was judged differently (${block.title}); judge it with the official judge and rubric pack, or choose another format`,
     );
   }
   const tasks: readonly string[] = ['overall', ...DOMAINS];
@@ -171,7 +171,7 @@ function entryOf(block: Block, row: BoardRow, task: string): string[] {
   return [lines.join('\n')];
 }
 
-/** `best` is also true for what cannot be told from the best, and `official` is the same figure as the official script counts it. */
+/** `best` is also true for figures that cannot be told from the best; `official` is the figure by the official script's rule. */
 const BOARD_FIGURE = z.strictObject({
   value: FIGURE,
   ...SPREAD.pick({ low: true, high: true, se: true, df: true, rows: true, clusters: true }).shape,
@@ -191,7 +191,7 @@ const ROW = z.strictObject({
   costs: COSTS,
 });
 
-/** Figures are unrounded, with the model's failures at rating 1; one that a run lacks is null. */
+/** Figures are unrounded and count the model's failures at rating 1; a missing figure is null. */
 export const LEADERBOARD = z.strictObject({
   schema: z.literal('awb.leaderboard/2'),
   blocks: z.array(
@@ -246,17 +246,17 @@ function rowSource(block: Block, row: BoardRow) {
   };
 }
 
-/** A figure of a row; null where it has none. A published row holds no other figures than official ones. */
+/** A figure of a row; null if it has none. A published row has only official figures. */
 function figureSource({ run, figures, marked }: BoardRow, id: string) {
   const figure = figures.get(id);
   if (figure === undefined) return null;
   const official = run === undefined ? figure.value : figure.official;
-  // What is known only in part is a lower end, and no value.
+  // A partly known figure has a lower end but no value.
   if (figure.isLeast) return { ...figure, value: null, low: figure.value, best: false, official };
   return { ...figure, best: marked.has(id), official };
 }
 
-/** What stands in front of a run's figures in CSV: keys of the document, of a row, of its block, or of how that was judged. */
+/** The CSV columns before a run's figures: keys of the document, of a row, of its block, or of how that was judged. */
 const RUN_KEYS = [
   ...['block', 'kind', 'measure', 'name', 'label', 'world_model', 'published', 'db', 'run', 'judged_at', 'judge'],
   ...['judge_snapshot', 'rubric_pack', 'rubric_fingerprint', 'verdicts', 'protocol', 'chosen', 'valid', 'coverage'],

@@ -1,4 +1,4 @@
-// How a run came about, as the methods section of a paper tells it. What nobody recorded is said to be so, and never guessed.
+// How a run was made, for the methods section of a paper. What was not recorded is reported as such, never guessed.
 
 import { z } from 'zod';
 import { COUNT, documentOf, ESTIMATE, keyed, TEXT } from '../core/document.js';
@@ -14,7 +14,7 @@ import { INTERVALS, TRUST, trustDocument, trustText } from './trust.js';
 
 const OPEN = z.record(z.string(), z.unknown());
 
-/** A step of a run: what its records depend on, who answered, and what `awb serve` said of its engine. No other engine tells its flags. */
+/** A step of a run: what its records depend on, which models answered, and what `awb serve` reported on its engine. No other engine reports its flags. */
 const STEP = z.strictObject({
   awb: TEXT,
   ...keyed(z.array(z.string()), 'served_models', 'endpoints'),
@@ -22,12 +22,12 @@ const STEP = z.strictObject({
   identity: OPEN,
 });
 
-/** A step that was not recorded is null, and so is judging where the run measured its own predictions. */
+/** A step that was not recorded is null; so is judging if the run measured its own predictions. */
 export const METHODS = z.strictObject({
   schema: z.literal('awb.methods/1'),
   ...keyed(TEXT, 'label', 'mode', 'measure', 'figure', 'scored_with'),
   ...keyed(STEP.nullable(), 'predicting', 'judging'),
-  /** What the user said of the checkpoint, and the settings of infer that choose rows or ask them several times. */
+  /** The user's notes on the checkpoint, and the settings of infer that choose or repeat rows. */
   ...keyed(OPEN.nullable(), 'meta', 'chosen_by'),
   ...keyed(COUNT, 'chosen', 'valid', 'failed'),
   coverage: z.number(),
@@ -41,7 +41,7 @@ const CHOOSING = ['domains', 'limit', 'sample', 'sample-seed', 'ids', 'shard', '
 
 type MethodsRun = Pick<BoardRun, 'card' | 'trust'> & { readonly manifest: Partial<Manifest> | undefined };
 
-/** @param tool the version that makes the scores */
+/** @param tool the version that computes the scores */
 export function methodsDocument({ card, trust, manifest }: MethodsRun, tool: string): Methods {
   const predicting = worldModelManifest(manifest);
   const settings = predicting?.settings;
@@ -83,7 +83,7 @@ export function methodsText(facts: Methods): string {
 
 const UNKNOWN = 'not recorded';
 
-/** Who was asked, where, by which engine and how. */
+/** Which model was asked, where, by which engine and how. */
 function stepText(role: string, step: Methods['judging']): string {
   const { baseline, model, judge = model, snapshot, sampling, rubrics, predictions: _, ...rest } = step?.identity ?? {};
   if (step === null) return `The ${role} was ${UNKNOWN}.`;
@@ -94,7 +94,7 @@ function stepText(role: string, step: Methods['judging']): string {
   return `The ${role} was ${baseline === undefined ? asked : `the baseline ${baseline}, not a model.`} ${rubrics ? `Rubric pack: ${listed(rubrics)}. ` : ''}Other settings: ${listed(rest)}. This step was run by agentworldbench ${step.awb ?? `of a version that was ${UNKNOWN}`}.`;
 }
 
-/** The members that say something, such as `top p 0.95, seed 1`. */
+/** The members with a value, such as `top p 0.95, seed 1`. */
 function listed(members: unknown): string {
   if (!isObject(members)) return UNKNOWN;
   const said = Object.entries(members).filter(([, value]) => value !== null && value !== false && String(value) !== '');

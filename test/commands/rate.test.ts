@@ -137,7 +137,7 @@ describe('what cannot be rated', () => {
     );
     const { code, stderr } = await rate(judged, apart, '--blind');
     expect(code).toBe(EXIT.badData);
-    expect(stderr).toContain('name two runs over the same rows');
+    expect(stderr).toContain('name two runs on the same rows');
   });
 
   it("is nothing of the official script's: its judged file has a page, too", async () => {

@@ -285,14 +285,14 @@ describe('texts beyond the limit', () => {
   it('lose their histories, which the page and the terminal say, and nothing else', async () => {
     const run = (limit: string) => report('--run', candidate, '--inline-limit', limit);
     const [small, whole] = [await run('0.01'), await run('1')];
-    const says = 'histories are left out: all texts are more than 0.01 MB (--inline-limit)';
+    const says = 'histories are left out: the texts exceed 0.01 MB (--inline-limit)';
     expect([small.stdout.includes(says), whole.stdout.includes(says)]).toEqual([true, false]);
     const [left, all] = [await documentsIn(small.output), await documentsIn(whole.output)];
     const shown = ({ texts }: Row) =>
       Object.values<Row>(texts).map(({ truth, prediction, judgeReply }) => [truth, prediction, judgeReply]);
     expect(shown(left)).toEqual(shown(all));
     expect(Object.values<Row>(left.texts).some((row) => 'history' in row)).toBe(false);
-    expect(left.run.page.warnings.join()).toContain('Histories are left out: all texts are more than 0.01 MB');
+    expect(left.run.page.warnings.join()).toContain('Histories are left out: the texts exceed 0.01 MB');
     const [{ ref = '' } = {}] = left.index.runs;
     expect(left[`texts/${ref}/0`]?.missing).toBe('Histories are left out: this page has no room for them.');
   });

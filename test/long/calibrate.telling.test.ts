@@ -103,7 +103,7 @@ describe('what a calibration tells', () => {
   it('is one document under --json where no verdict could be read, too', async () => {
     const dir = await begin(() => 'no verdict');
     const { code, stdout } = await calibrate(dir, ['--json', '--max-calls', '8', '--max-retries', '1', '--keep-going']);
-    expect(JSON.parse(stdout)).toMatchObject({ schema: 'awb.calibrate/1', exit_code: 3, counts: { ok: 0 } });
+    expect(JSON.parse(stdout)).toMatchObject({ schema: 'awb.calibrate-run/1', exit_code: 3, counts: { ok: 0 } });
     expect(code).toBe(3);
   });
 

@@ -38,7 +38,7 @@ describe('a file for Hugging Face', () => {
     ['protocol', { protocol: 'blind' }],
   ])('of another %s is refused', (_what, change) => {
     const other = [run('a', 60, { judgedWith: { ...OFFICIAL, ...change } })];
-    expect(() => format('hf', other)).toThrow('this run was not judged as those are');
+    expect(() => format('hf', other)).toThrow('this run was judged differently');
   });
 
   it('holds official figures, with our own in its notes', () => {

@@ -84,7 +84,7 @@ describe('the caption', () => {
     const runs = [run('a', 50, { trust, judgedWith }), run('b', 40, { trust, judgedWith, coverage: 0.98, rows: 8 })];
     expect(captionOf(runs)[1]).toBe(
       'Judge gpt (gpt-2026-01-02), rubric pack awb-3 01234567, verdicts official, protocol history. ' +
-        'Scores count what the model failed (empty, refused, confusing) at rating 1, so that no run rises by failing. ' +
+        'Scores count failures of the model (empty, refused, confusing) at rating 1, so that failing never pays. ' +
         'Below each figure that has one: its 95 \\% interval (Student t, CR2 standard errors clustered by trajectory, scores on the logit scale). ' +
         'Rows a run: 63, 56; coverage: 100 \\%, 98 \\%; judge that answered: gpt-2026-01-02; ' +
         'judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 damages, gullible +0.4.',
@@ -100,6 +100,6 @@ describe('the caption', () => {
 
   it('says nothing of a judge where none was asked', () => {
     const measured = run('a', 50, { judgedWith: METRICS, measures: { chrf: 40 }, trust: undefined });
-    expect(captionOf([measured])[1]).toMatch(/it is no rating\. .*; coverage: 100 \\%\.$/);
+    expect(captionOf([measured])[1]).toMatch(/not a rating\. .*; coverage: 100 \\%\.$/);
   });
 });
