@@ -1,4 +1,4 @@
-// Whether a tag may be published: it names the version of package.json, and CHANGELOG.md says what is in it.
+// Checks whether a tag may be published: it must match the version of package.json, and CHANGELOG.md must have entries for it.
 // node scripts/release-check.mjs v1.2.3
 
 import { readFileSync } from 'node:fs';
@@ -10,10 +10,10 @@ const section = read('CHANGELOG.md')
   .split(/^## /m)
   .find((part) => part.startsWith(`[${version}]`));
 const faults = [
-  ...(tag === `v${version}` ? [] : [`the tag is "${tag}", and package.json has version ${version}: tag v${version}`]),
+  ...(tag === `v${version}` ? [] : [`the tag is "${tag}", but package.json has version ${version}; tag v${version}`]),
   ...(section !== undefined && /^- /m.test(section)
     ? []
-    : [`CHANGELOG.md has no entries under [${version}]: write them`]),
+    : [`CHANGELOG.md has no entries under [${version}]; write them`]),
 ];
 for (const fault of faults) console.error(fault);
 process.exitCode = faults.length === 0 ? 0 : 1;

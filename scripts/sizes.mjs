@@ -1,5 +1,5 @@
-// The sizes of src, each beside the most that it may be: a ratchet, which a change that takes away turns further down.
-// node scripts/sizes.mjs prints them, and exits with 1 where one is too large. Lines of code are those neither blank nor comment.
+// Prints the sizes of src next to their limits. The limits are a ratchet: lower them after a change that removes code.
+// node scripts/sizes.mjs exits with 1 if a size is too large. Lines of code are lines that are neither blank nor comment.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -11,7 +11,7 @@ const files = readdirSync(SRC, { recursive: true })
   .filter((name) => /\.(?:ts|tsx|cts|css)$/.test(name))
   .map((name) => join(SRC, name));
 
-/** Comments begin where a line does: what looks like one further on may be a text, such as `shards/*`. */
+/** Only a comment at the start of a line counts as one: later in a line it may be part of a string, such as `shards/*`. */
 function linesOfCode(text) {
   let isComment = false;
   return text.split('\n').filter((line) => {
@@ -23,7 +23,7 @@ function linesOfCode(text) {
   }).length;
 }
 
-/** The modules of src that a file loads at once: what is imported for types alone, or when it is needed, does not count. */
+/** The modules of src that a file loads at startup; type-only and dynamic imports do not count. */
 function loadedBy(file, found = new Set()) {
   if (found.has(file)) return found;
   found.add(file);

@@ -5,9 +5,9 @@
          --model-base-url http://10.0.0.5:8000/v1 --model-name step-2000 \
       -- judge '{merged}' --judge-base-url https://api.openai.com/v1 --judge-model gpt-5.2
 
-Each `--` begins a command. A task runs them for its shard, one after the other, with {k}, {n} and {dir} filled in. Commands that
-name {merged} run once, after the merge: rate limits and budgets belong to one run. The same command line again continues:
-finished rows are not asked again.
+Each `--` starts a command. A task runs them for its shard, one after the other, with {k}, {n} and {dir} filled in. Commands that
+contain {merged} run once, after the merge: rate limits and budgets belong to one run. The same command line continues an
+interrupted run: finished rows are not asked again.
 """
 
 import argparse
@@ -19,29 +19,29 @@ import sys
 
 import ray
 
-# What another try mends: the endpoint has gone for longer than awb waits, or a signal (out of memory, preemption) ended awb.
+# A retry can help: the endpoint was down for longer than awb waits, or a signal (out of memory, preemption) ended awb.
 UNAVAILABLE, TERMINATED = 69, 143
-# Done, or done but for rows that failed for good: the merged run counts them as missing.
+# Done, or done except for rows that failed permanently: the merged run counts them as missing.
 DONE, INCOMPLETE = 0, 3
 
 
 class Again(Exception):
-    """The task has not ended, and the same commands go on where it stopped."""
+    """The task is not finished; the same commands continue it."""
 
 
 class Failed(Exception):
-    """Flags, data, key or budget are wrong: the same again would end the same."""
+    """Flags, data, key or budget are wrong, so a retry would fail too."""
 
 
 def die_with_worker():
-    # Ray leaves the children of a killed worker alone. An awb that lived on would keep the shard's folder locked, and the task
-    # that Ray starts in its place would be refused (73). KILL, since everything finished is in the journal.
+    # Ray does not kill the children of a killed worker. A surviving awb would keep the shard's folder locked, and the task that
+    # Ray starts as a replacement would be refused (73). KILL is safe: everything finished is in the journal.
     PR_SET_PDEATHSIG = 1
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def run_commands(name, awb, commands, places):
-    """Runs commands of awb one after the other, with places such as {k} filled in. Returns the exit code of the last one."""
+    """Runs commands of awb one after the other, with placeholders such as {k} filled in. Returns the last exit code."""
     code = DONE
     for words in commands:
         code = subprocess.run(
@@ -66,7 +66,7 @@ def commands_in(words):
         if word == "--":
             commands.append([])
         elif not commands:
-            sys.exit(f"shards.py: {word} stands before the first --")
+            sys.exit(f"shards.py: {word} comes before the first --; put commands of awb after it")
         else:
             commands[-1].append(word)
     return [command for command in commands if command]
@@ -78,15 +78,15 @@ def main():
         split = own.index("--")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shards", type=int, required=True)
-    parser.add_argument("--out", required=True, help="a folder that every node sees")
+    parser.add_argument("--out", required=True, help="a folder shared by all nodes")
     parser.add_argument("--awb", default="awb")
-    parser.add_argument("--retries", type=int, default=5, help="of a task, whether its worker, node or endpoint has gone")
-    parser.add_argument("--cpus", type=float, default=1, help="of a task")
-    parser.add_argument("--gpus", type=float, default=0, help="of a task, where its commands serve the model (--local)")
+    parser.add_argument("--retries", type=int, default=5, help="restarts of a task after its worker, node or endpoint fails")
+    parser.add_argument("--cpus", type=float, default=1, help="CPUs of a task")
+    parser.add_argument("--gpus", type=float, default=0, help="GPUs of a task, if its commands serve the model (--local)")
     options = parser.parse_args(own[:split])
     commands, out = commands_in(own[split:]), os.path.abspath(options.out)
     if not commands:
-        parser.error("name a command of awb after --")
+        parser.error("no command; put a command of awb after --")
     once = [words for words in commands if any("{merged}" in word for word in words)]
     of_shards = [words for words in commands if words not in once]
 
@@ -108,16 +108,16 @@ def main():
         try:
             ray.get(ready)
             print(f"shard {k} of {n} done, {len(waiting)} to go", flush=True)
-        except Exception as error:  # Of any kind: the other shards continue.
+        except Exception as error:  # Any kind: the other shards continue.
             failed.append(k)
             print(f"shard {k} of {n} failed: {error}", file=sys.stderr, flush=True)
     if failed:
-        sys.exit(f"shards {failed} failed; fix that and run the same command again")
+        sys.exit(f"shards {failed} failed; fix the cause and run the same command again")
     merge = ["merge", *folders.values(), "--output-dir", "{merged}"]
     try:
         sys.exit(ray.get(task.remote("merged", options.awb, [merge, *once], {"{merged}": merged})))
     except ray.exceptions.RayError as error:
-        sys.exit(f"{error}\nfix that and run the same command again")
+        sys.exit(f"{error}\nfix the cause and run the same command again")
 
 
 if __name__ == "__main__":

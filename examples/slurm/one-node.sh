@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# A Slurm of one node, to try the scripts of this folder on one machine: as root, without systemd, in a container too.
+# A one-node Slurm to try the scripts of this folder on one machine: runs as root, without systemd, also in a container.
 #
 #   apt-get install -y --no-install-recommends slurm-wlm munge
-#   export SLURM_CONF=$(examples/slurm/one-node.sh start /tmp/slurm)   # sbatch, squeue, scontrol use this node from here on
+#   export SLURM_CONF=$(examples/slurm/one-node.sh start /tmp/slurm)   # sbatch, squeue and scontrol now use this node
 #   examples/slurm/one-node.sh stop /tmp/slurm
 #
-# Everything lies in the folder: keys, sockets, logs, state, process ids. Nothing under /etc, /run or /var is read or written,
-# ports are free ones, and `stop` ends the processes that `start` has started and no others. It is a place for trying, not a cluster.
+# Everything is in the folder: keys, sockets, logs, state, process ids. Nothing under /etc, /run or /var is read or written. It picks
+# free ports, and `stop` ends only the processes that `start` started. For experiments, not a replacement for a cluster.
 set -euo pipefail
 
 usage() { sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2; }
@@ -14,10 +14,10 @@ usage() { sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 action=$1
 dir=$(realpath -m "$2")
 
-# Debian keeps daemons where only root looks.
+# Debian installs daemons in root's path only.
 PATH=$PATH:/usr/sbin
 
-# Slots rather than processors: eight array tasks that wait for a server run side by side on two cores.
+# Slots rather than processors: eight array tasks that wait for a server can run in parallel on two cores.
 SLOTS=${SLOTS:-8}
 
 alive() { [ -s "$1" ] && kill -0 "$(cat "$1")" 2> /dev/null; }
@@ -29,12 +29,12 @@ await() {
     "$@" > /dev/null 2>&1 && return
     sleep 0.1
   done
-  echo "one-node.sh: $what does not answer; its log is in $dir/log" >&2
+  echo "one-node.sh: $what does not answer; see its log in $dir/log" >&2
   tail -n 5 "$dir"/log/*.log >&2
   exit 1
 }
 
-# Below those that the system gives to whoever asks for any: one of these could be taken before the daemons are there.
+# Below the ephemeral ports: the system could hand one of those to another process before the daemons start.
 free_ports() {
   node -e '
     const { createServer } = require("node:net");
@@ -64,7 +64,7 @@ SlurmdPort=${ports[1]}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-# A requeued job waits until its old credential has expired, 120 s where nothing is said.
+# A requeued job waits until its old credential has expired (120 s by default).
 AuthInfo=socket=$dir/munge/socket,cred_expire=5
 StateSaveLocation=$dir/state
 SlurmdSpoolDir=$dir/spool
@@ -72,7 +72,7 @@ SlurmctldPidFile=$dir/slurmctld.pid
 SlurmdPidFile=$dir/slurmd.pid
 SlurmctldLogFile=$dir/log/slurmctld.log
 SlurmdLogFile=$dir/log/slurmd.log
-# A container has no cgroups of its own to give away.
+# A container cannot create cgroups.
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres
@@ -89,11 +89,11 @@ CONF
 start() {
   [ "$(id -u)" = 0 ] || { echo "one-node.sh: only root can start Slurm's daemons" >&2; exit 1; }
   for program in munged slurmctld slurmd sbatch node; do
-    command -v "$program" > /dev/null || { echo "one-node.sh: there is no $program" >&2; exit 1; }
+    command -v "$program" > /dev/null || { echo "one-node.sh: $program is not installed" >&2; exit 1; }
   done
-  ! alive "$dir/slurmctld.pid" || { echo "one-node.sh: a node runs in $dir already" >&2; exit 1; }
+  ! alive "$dir/slurmctld.pid" || { echo "one-node.sh: a node already runs in $dir; stop it first" >&2; exit 1; }
   mkdir -p "$dir"/{log,state,spool,munge}
-  # munged wants a socket that everybody can reach, in folders that nobody else can change.
+  # munged needs a socket that every user can reach, in folders that no other user can change.
   chmod 711 "$dir" "$dir/munge"
   chmod 700 "$dir/log" "$dir/state"
   export SLURM_CONF=$dir/slurm.conf
@@ -111,7 +111,7 @@ start() {
 
 stop() {
   export SLURM_CONF=$dir/slurm.conf
-  # Jobs first: their processes are children of slurmstepd, and would outlive the daemons.
+  # Jobs first: their processes are children of slurmstepd and would outlive the daemons.
   if alive "$dir/slurmctld.pid"; then
     scancel --full --signal=KILL --user=root > /dev/null 2>&1 || true
     scancel --user=root > /dev/null 2>&1 || true

@@ -1,6 +1,6 @@
-# Shared by infer.sbatch and judge.sbatch: an engine next to awb, signals, and what awb's exit code means for Slurm.
+# Shared by infer.sbatch and judge.sbatch: starts an engine next to awb, handles signals, and maps awb's exit code to Slurm.
 
-# The name by which scontrol knows it: a task of an array, or a job.
+# Name of the array task or job for scontrol.
 task=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID}
 task=${task:-$SLURM_JOB_ID}
 awb='' engine='' watcher='' limit='' told='' base_url=''
@@ -14,20 +14,20 @@ fi
 
 say() { echo "$(date -u +%FT%TZ) task $task: $*" >&2; }
 
-# Near the time limit, --signal=B:USR1@300 tells this script alone. awb saves what is finished and ends within seconds.
+# Near the time limit, --signal=B:USR1@300 signals only this script. awb saves finished rows and ends within seconds.
 trap 'limit=1; [ -z "$awb" ] || kill -TERM "$awb"' USR1
-# scancel, preemption and scontrol requeue send TERM to every process of the task, and KILL after KillWait. This script outlives
-# the first, so that awb can end, and leaves the rest to Slurm: a cancelled task that requeued itself would come back.
+# scancel, preemption and scontrol requeue send TERM to every process of the task, and KILL after KillWait. This script survives TERM
+# so that awb can end, and leaves the rest to Slurm: if it requeued itself, a cancelled task would come back.
 trap 'told=1' TERM
 trap 'kill $watcher $engine 2> /dev/null' EXIT
 
-# Starts the engine that the command names, at a free port of this node; without one, the endpoint is the one given.
+# Starts the engine by the given command at a free port of this node. Without a command, uses the given endpoint.
 start_engine() {
   local serve=$1
   base_url=$2
   [ -n "$serve" ] || return 0
-  # Tasks of several jobs can share a node, so that a port of one's own choosing may be taken. It is below those that the system gives
-  # to whoever asks for any, since an engine may load for minutes before it takes it.
+  # Tasks of several jobs can share a node, so a fixed port may be taken. The port is below the ephemeral ports, since an engine may
+  # load for minutes before it binds it.
   PORT=$(node -e '
     const server = require("node:net").createServer();
     const look = () => server.listen(10_000 + Math.floor(Math.random() * 20_000), "127.0.0.1");
@@ -43,39 +43,39 @@ start_engine() {
   say "engine $engine at port $PORT, log $OUT/log/engine-$task.log"
 }
 
-# Runs awb and leaves with what its exit code means for Slurm.
+# Runs awb, and exits, requeues or holds the task according to its exit code.
 run_and_leave() {
   local code=0
   [ -z "$told" ] || exit 143
   [ -z "$limit" ] || requeue 'the time limit is near'
   "$@" &
   awb=$!
-  # --wait-ready would wait its whole time for an engine that has died while it loaded. A process that has only just been made can
-  # lose a signal to bash, which has yet to become awb, so that awb is told until it has ended.
+  # If the engine dies while it loads, --wait-ready would wait its full time, so end awb. A signal sent right after the fork can reach
+  # bash before it becomes awb and get lost, so repeat it until awb has ended.
   if [ -n "$engine" ]; then
     (while kill -0 "$engine"; do sleep 2; done; while kill -TERM "$awb"; do sleep 10; done) 2> /dev/null &
     watcher=$!
   fi
-  # A trap ends `wait` early, with a code of its own.
+  # A trap ends `wait` early, with its own exit code.
   while kill -0 "$awb" 2> /dev/null; do wait "$awb" || true; done
   wait "$awb" || code=$?
   [ -z "$told" ] || exit "$code"
   case $code in
     0) exit 0 ;;
-    # Rows that failed for good hold nobody up: merge, score and gate count them as missing, and the gate says INCOMPLETE.
+    # Permanently failed rows stop nothing: merge, score and gate count them as missing, and the gate says INCOMPLETE.
     3) say 'some rows failed; see the manifest'; exit 0 ;;
-    # The endpoint has gone, or a signal (out of memory: 137) has ended awb: what is finished is safe, and the same command goes on.
+    # The endpoint is down, or a signal (out of memory: 137) ended awb: finished rows are safe, and the same command continues.
     69 | 134 | 137 | 139) again "awb ended with $code" ;;
-    # We have told awb to stop, near the time limit or since its engine has died.
+    # This script stopped awb, because the time limit was near or the engine had died.
     143) if [ -n "$limit" ]; then requeue 'the time limit is near'; else again 'the engine has died'; fi ;;
-    # The budget is spent, or the key refused: somebody has to mend that and to release the task.
+    # The budget is spent or the key is refused: somebody has to fix that and release the task.
     75 | 77) hold "awb ended with $code" ;;
-    # Flags, data, identity, disk: the same again would end the same. The jobs that depend on this one are cancelled.
+    # A retry cannot fix flags, data, identity or disk. Slurm cancels the jobs that depend on this one.
     *) say "awb ended with $code"; exit "$code" ;;
   esac
 }
 
-# After a failure: once more, but not for ever. Time limits do not count, since between two of them a task gets as far as it can.
+# Retries after a failure, a limited number of times. Time limits do not count as failures: the task makes progress between them.
 again() {
   local failures=$OUT/log/failures-$task
   echo "$1" >> "$failures"
@@ -86,7 +86,7 @@ again() {
   requeue "$1"
 }
 
-# Slurm ends a running task that is requeued, with TERM, and starts it again by the same command.
+# To requeue a running task, Slurm ends it with TERM and starts it again with the same command.
 requeue() {
   [ -z "$told" ] || exit 143
   say "$1; requeued"
@@ -95,7 +95,7 @@ requeue() {
   exit 1
 }
 
-# Held, the task keeps its place, and the jobs behind it wait.
+# A held task keeps its place, and the jobs after it wait.
 hold() {
   [ -z "$told" ] || exit 143
   say "$1; held until: scontrol release $task"
