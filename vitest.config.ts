@@ -6,12 +6,12 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/build.ts'],
     setupFiles: ['test/support/cleanup.ts'],
-    // A worker for each of some 450 files would spend more time on imports than on tests.
+    // One worker per file (some 450) would spend more time on imports than on tests.
     isolate: false,
-    // They end what hangs, and claim nothing: beside other work a machine takes ten times as long.
+    // Only to end tests that hang, not a claim about speed: a busy machine takes ten times as long.
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    // A quarter of what the tests do is waiting, which one more worker fills.
+    // Tests wait a quarter of their time, so one more worker keeps the cores busy.
     maxWorkers: availableParallelism() + 1,
   },
 });

@@ -1,5 +1,5 @@
-// The least that asks the same of the same rows: the openai client as it comes, streaming, with p-limit. Nothing is durable,
-// checked or continued; the answers are written at the end.
+// The minimal program for the same requests: the plain openai client, streaming, with p-limit. Nothing is durable, checked or
+// continued; the answers are written at the end.
 // node bench/bare-client.mjs DATA_FILE BASE_URL OUTPUT_FILE
 
 import { createReadStream, writeFileSync } from 'node:fs';

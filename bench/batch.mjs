@@ -1,6 +1,6 @@
-// Batch files of many requests: how fast they are written, looked through while nothing has come, and read back; memory and the event
-// loop beside it. node bench/batch.mjs [--rows 100000] [--kb 20] [--reply-kb 10]   (`npm run build` first; it takes twice the rows' size
-// of the disk below the temporary folder). What it showed stands in bench/README.md.
+// Measures batch files with many requests: how fast they are written, rescanned without results, and read back, with memory and
+// event-loop blocks. node bench/batch.mjs [--rows 100000] [--kb 20] [--reply-kb 10]   (`npm run build` first; needs twice the rows' size
+// of disk space in the temporary folder). bench/README.md has the results.
 
 import { once } from 'node:events';
 import { createReadStream, createWriteStream, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -30,14 +30,14 @@ try {
   const command = [...args, '--assume-params', '--quiet', '--json'];
   const written = await stage('written', command, 75);
   say('written', written, bytesOf(/^requests-/));
-  say('nothing has come', await stage('awaited', command, 75), 0);
+  say('without results', await stage('awaited', command, 75), 0);
   await answer();
   const journal = watchedJournal();
   const read = await stage('read', command, 0);
   say('read back', read, bytesOf(/^outputs-/));
   const seconds = journal.grewUntil() - read.started;
   console.log(
-    `  until all of it was in the journal ${seconds.toFixed(1)} s (${((seconds / bytesOf(/^outputs-/)) * 1e9).toFixed(1)} s a GB)`,
+    `  until everything was in the journal ${seconds.toFixed(1)} s (${((seconds / bytesOf(/^outputs-/)) * 1e9).toFixed(1)} s per GB)`,
   );
 } finally {
   rmSync(root, { recursive: true });
@@ -55,7 +55,7 @@ async function stage(name, args, code) {
   return { ...usage, started, ...JSON.parse(readFileSync(file, 'utf8')) };
 }
 
-/** Told the second in which the journal grew last. */
+/** `grewUntil` returns the second (of `performance.now()`) in which the journal last grew. */
 function watchedJournal() {
   const file = join(out, 'predictions.journal.jsonl');
   let [bytes, at] = [0, 0];
@@ -80,7 +80,7 @@ function say(name, { wall, cpuMs, peakMb, blocks }, bytes) {
   const speed =
     bytes === 0
       ? ''
-      : `, ${(bytes / 1e6).toFixed(0)} MB: ${(bytes / 1e6 / wall).toFixed(0)} MB/s, ${(bytes / 1e6 / cpu).toFixed(0)} MB a second of CPU (${((cpu / bytes) * 1e9).toFixed(1)} s a GB)`;
+      : `, ${(bytes / 1e6).toFixed(0)} MB: ${(bytes / 1e6 / wall).toFixed(0)} MB/s, ${(bytes / 1e6 / cpu).toFixed(0)} MB per second of CPU (${((cpu / bytes) * 1e9).toFixed(1)} s per GB)`;
   console.log(
     `  ${name.padEnd(16)} ${wall.toFixed(1)} s, ${cpu.toFixed(1)} s CPU, peak ${peakMb.toFixed(0)} MB${speed}; ` +
       `${long.length} blocks over ${LONG_MS} ms${long.map(({ at, ms }) => ` (${ms} ms after ${(at / 1000).toFixed(1)} s)`).join('')}, longest ${longest} ms`,
@@ -92,7 +92,7 @@ function bytesOf(pattern) {
   return names.reduce((sum, name) => sum + statSync(join(batch, name)).size, 0);
 }
 
-/** Puts a result for each request beside the requests, file by file. */
+/** Writes a result for each request next to the requests, file by file. */
 async function answer() {
   const text = 'drwxr-xr-x 2 root root 4096 Nov 20 10:15 some-folder-name\n'.repeat(
     Math.ceil((Number(values['reply-kb']) * 1000) / 58),

@@ -1,6 +1,6 @@
-// Many rows and large rows through infer, judge and score: how long the event loop is blocked, and the peak of memory.
-// node bench/big-inputs.mjs [--rows 100000x20,2000x400] [infer] [judge] [metrics] [score]   (rows x kB; all where none is named; `npm run
-// build` first). BENCH_BIN names another build to measure. What it showed stands in bench/README.md.
+// Runs many rows and large rows through infer, judge and score, and measures event-loop blocks and peak memory.
+// node bench/big-inputs.mjs [--rows 100000x20,2000x400] [infer] [judge] [metrics] [score]   (rows x kB; default: all stages; `npm run
+// build` first). BENCH_BIN names another build to measure. bench/README.md has the results.
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 const named = (name) => positionals.length === 0 || positionals.includes(name);
-/** Score reads what judge left. */
+/** Score reads the output of judge. */
 const does = (name) => named(name) || (name === 'judge' && named('score'));
 const bin = process.env.BENCH_BIN ?? BIN;
 const LONG_MS = 50;
@@ -29,7 +29,7 @@ for (const shape of values.rows.split(',')) {
   }
 }
 
-/** Each stage over what the one before it left. */
+/** Each stage works on the output of the stage before it. */
 async function stages(root, data) {
   const out = join(root, 'out');
   const server = await startServer(0);
@@ -66,6 +66,6 @@ async function stage(root, name, args) {
   const shown = longest.slice(0, 8).map(({ ms, at }) => `${ms} ms at ${(at / 1000).toFixed(1)} s`);
   console.log(
     `  ${name.padEnd(12)} ${usage.wall.toFixed(1)} s, ${(usage.cpuMs / 1000).toFixed(1)} s CPU, peak ${usage.peakMb.toFixed(0)} MB; ` +
-      `${long.length} blocks over ${LONG_MS} ms; longest: ${shown.join(', ')}; longest pause for garbage ${longestGcMs.toFixed(0)} ms`,
+      `${long.length} blocks over ${LONG_MS} ms; longest: ${shown.join(', ')}; longest garbage collection pause ${longestGcMs.toFixed(0)} ms`,
   );
 }

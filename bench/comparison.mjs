@@ -1,5 +1,5 @@
-// Wall time, CPU time and memory of `awb compare` and `awb gate` on large runs; what it showed stands in bench/README.md.
-// node bench/comparison.mjs [rows]   (100,000 where not given; `npm run build` first)
+// Measures wall time, CPU time and memory of `awb compare` and `awb gate` on large runs. bench/README.md has the results.
+// node bench/comparison.mjs [rows]   (default: 100,000; `npm run build` first)
 
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -27,7 +27,7 @@ try {
     files.push(await writeRun(name, level));
     await awb('score', '--predictions', files.at(-1), '--db', db);
   }
-  console.log(`${rows} rows of ${ROW_BYTES / 1000} kB in each of two runs, ${TURNS} turns to a trajectory`);
+  console.log(`${rows} rows of ${ROW_BYTES / 1000} kB in each of two runs, ${TURNS} turns per trajectory`);
   for (const command of ['compare', 'gate']) {
     report(`${command}, from SQLite`, await awb(command, 'base', 'candidate', '--db', db));
     report(`${command}, judged files`, await awb(command, ...files));
@@ -42,7 +42,7 @@ function report(name, { wall, cpuMs, peakMb }) {
   );
 }
 
-/** A judged file with its manifest: ratings that differ from row to row, and a little between the runs. */
+/** Writes a judged file and its manifest. Ratings differ from row to row, and a little between the runs. */
 async function writeRun(name, level) {
   const dir = join(root, name);
   mkdirSync(dir);
@@ -102,7 +102,7 @@ async function awb(...args) {
     env: { ...process.env, BENCH_USAGE: usageFile },
   });
   const [code] = await once(child, 'close');
-  // The gate's verdicts have exit codes of their own.
+  // 4 and 5 are verdicts of the gate.
   if (![0, 4, 5].includes(code)) throw new Error(`awb ${args[0]} ended with ${code}`);
   return { wall: (performance.now() - started) / 1000, ...JSON.parse(readFileSync(usageFile, 'utf8')) };
 }

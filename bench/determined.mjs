@@ -1,4 +1,5 @@
-// What it takes to find what a large row determines, and to make doses and rewrites of it. What it showed stands in bench/README.md.
+// Measures how long it takes to find the determined tokens of a large row, and to make doses and rewrites of it. bench/README.md has
+// the results.
 // node bench/determined.mjs   (`npm run build` first)
 
 import { readFileSync } from 'node:fs';
@@ -19,7 +20,7 @@ for (const domain of DOMAINS) {
     .split('\n');
   const truths = rows.map((line) => JSON.parse(line)).map((row) => row.response[row.turn_idx - 1]);
   for (const size of [200_000, 400_000, 800_000]) {
-    // One half is told before, the other half is the truth; other numbers in each repetition keep their lines apart.
+    // One half is the history, the other half the truth. Every repetition has other numbers, so that lines differ.
     const half = grown(truths.join('\n'), size / 2);
     const times = Array.from({ length: ROUNDS }, () => timesOf(domain, half));
     const [finding, ...making] = times[0].map((_, place) => median(times.map((round) => round[place])).toFixed(0));

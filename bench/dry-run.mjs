@@ -1,6 +1,6 @@
-// What a dry run over much data takes: wall time, CPU time of all threads and peak memory of `awb infer` and `awb judge --dry-run`.
-// node bench/dry-run.mjs [--megabytes 500] [--rounds 3] [--tokenizer FILE] [infer] [judge]   (both where none is named; `npm run build`
-// first). BENCH_BIN names another build to measure. What it showed stands in bench/README.md.
+// Measures wall time, CPU time of all threads and peak memory of `awb infer --dry-run` and `awb judge --dry-run` over a lot of data.
+// node bench/dry-run.mjs [--megabytes 500] [--rounds 3] [--tokenizer FILE] [infer] [judge]   (default: both; `npm run build` first).
+// BENCH_BIN names another build to measure. bench/README.md has the results.
 
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 import { BIN, makeRecordedData, measured, median } from './workbench.mjs';
 
 const QUIET = ['--quiet', '--json'];
-/** Nobody listens there, and a dry run asks for no more than what a server says of its model. */
+/** No server listens there. A dry run only requests the server's description of its model. */
 const NOBODY = 'http://127.0.0.1:9/v1';
 const { values, positionals } = parseArgs({
   options: {
@@ -51,7 +51,7 @@ try {
   rmSync(root, { recursive: true });
 }
 
-/** Medians of a command; each round in a folder of its own, where no earlier one has kept an index. */
+/** Prints medians of a command. Each round has its own folder, so that no round reuses files of an earlier one. */
 async function report(command, args) {
   const found = [];
   for (let round = 0; round < Number(values.rounds); round++) {

@@ -1,6 +1,6 @@
-// Engines as users have them: a tiny random model served by vLLM, `transformers serve` and llama.cpp's own server, and asked by awb.
+// Tests awb against real engines: a tiny random model served by vLLM, `transformers serve` and llama.cpp's own server.
 // node bench/engines.mjs [install] [commands] [probes] [batch] [--engine NAME ...] [--folder DIR] [--python PYTHON] [--record DIR]
-// (all of them where nothing is named; `npm run build` first). What it showed stands in docs/endpoints.md and bench/README.md.
+// (default: all steps; `npm run build` first). docs/endpoints.md and bench/README.md have the results.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -32,8 +32,7 @@ console.log(
 
 // One at a time: each takes a few gigabytes.
 for (const name of values.engine) {
-  if (ENGINES[name] === undefined)
-    throw new Error(`there is no engine ${name}; there are ${Object.keys(ENGINES).join(', ')}`);
+  if (ENGINES[name] === undefined) throw new Error(`unknown engine ${name}; known: ${Object.keys(ENGINES).join(', ')}`);
   if (does('commands') || does('probes')) await serving(name);
   if (name === 'vllm' && does('batch')) keep(name, 'batch', await batches(paths, join(folder, 'runs-vllm'), show));
 }
@@ -62,7 +61,7 @@ function show({ name, code, words }) {
   console.log(`  ${name}: exit ${code}, ${words}`);
 }
 
-/** What was found is kept by engine and part, so that a part can be done again by itself. */
+/** Keeps results by engine and part, so that each part can be repeated separately. */
 function keep(name, part, steps) {
   const file = join(folder, 'found.json');
   const found = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
@@ -75,7 +74,7 @@ function record(name, answers) {
   if (values.record === undefined) return;
   mkdirSync(values.record, { recursive: true });
   const kept = KEPT.map((what) => [what, { status: answers[what].status, body: answers[what].body }]);
-  // What is served from a folder is known by its path, which says nothing.
+  // A model served from a folder is named by its path, which differs between machines.
   const text = JSON.stringify(Object.fromEntries(kept), undefined, 1).replaceAll(paths.model, '/models/tiny-qwen3');
   writeFileSync(join(values.record, `${name}.json`), `${text}\n`);
 }

@@ -1,4 +1,4 @@
-// `awb simulate --listen` under many sessions: its memory, and what a step costs beside the model; README.md says what it showed.
+// Measures `awb simulate --listen` under many sessions: its memory, and the cost of a step without the model. README.md has the results.
 // node bench/environment.mjs [--sessions 200] [--steps 20] [--row DOMAIN:ID:TURN] [--record]   (`npm run build` first)
 
 import { spawn } from 'node:child_process';
@@ -12,12 +12,12 @@ import WebSocket from 'ws';
 const { values: flags } = parseArgs({
   options: {
     sessions: { type: 'string', default: '200' },
-    /** Of each session. */
+    /** Steps per session. */
     steps: { type: 'string', default: '20' },
-    /** Where the sessions start; without it, in an empty terminal. */
+    /** Row at which the sessions start (default: an empty terminal). */
     row: { type: 'string' },
     record: { type: 'boolean', default: false },
-    /** One session after another at so many steps, for the time that a step takes. */
+    /** Steps of a single session, to time a step. */
     alone: { type: 'string', default: '200' },
   },
 });
@@ -47,13 +47,13 @@ try {
     console.log(
       `${sessions} sessions of ${steps} steps, start ${flags.row ?? 'empty'}${flags.record ? ', recorded' : ''}`,
     );
-    console.log(`memory: ${idle.resident} MB idle, ${resident} MB with all sessions, ${peak} MB at its peak`);
-    console.log(`CPU a step: ${((1000 * cpu) / count).toFixed(2)} ms; ${(count / wall).toFixed(0)} steps a second`);
+    console.log(`memory: ${idle.resident} MB idle, ${resident} MB with all sessions, peak ${peak} MB`);
+    console.log(`CPU per step: ${((1000 * cpu) / count).toFixed(2)} ms; ${(count / wall).toFixed(0)} steps per second`);
     const agent = agents[0];
     await agent({ type: 'reset', data: start });
     const times = await timed(alone, (step) => agent({ type: 'step', data: { action: `echo ${step}` } }));
     const bare = await timed(alone, () => askBare(modelUrl));
-    console.log(`a step alone: ${told(times)}; the model alone, asked for a short prompt: ${told(bare)}`);
+    console.log(`one session, a step: ${told(times)}; a plain request with a short prompt: ${told(bare)}`);
   } finally {
     await stop();
   }
@@ -80,7 +80,7 @@ async function startEnvironment(modelUrl) {
   };
 }
 
-/** An agent on a WebSocket of its own: says a message and resolves with the answer's data. */
+/** An agent with its own WebSocket: sends a message and resolves to the answer's data. */
 async function connect(url) {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`);
   await once(socket, 'open');

@@ -1,9 +1,9 @@
-// How often the 95 % interval of decision equivalence holds the truth, and how often an agent that does not look is taken for one that does.
+// How often the 95 % interval of decision equivalence contains the truth, and how often an agent that ignores observations gets one.
 //
 //   node bench/equivalence.mjs [data sets] [seed]
 //
-// A made-up agent takes a row's own action with a trajectory's probability, whatever else it takes is a new one each time. After a
-// prediction it acts as after the truth in a known share of the rows, and as after another row's observation in the others.
+// A simulated agent takes a row's own action with its trajectory's probability; otherwise its action is new each time. After a
+// prediction it acts as after the truth in a known share of the rows, and as after another row's observation in the rest.
 
 import { randomOf } from '../dist/core/random.js';
 import { equivalenceCard } from '../dist/stats/equivalence.js';
@@ -11,12 +11,12 @@ import { equivalenceCard } from '../dist/stats/equivalence.js';
 const [dataSets = 1000, seed = 1] = process.argv.slice(2).map(Number);
 const DRAWS = 1000;
 
-/** Rows of trajectories of 1 to 5 turns, of which `share` of the predictions lead where the truth leads. */
+/** Rows of trajectories of 1 to 5 turns. A `share` of the predictions lead to the same action as the truth. */
 function rowsOf(random, { clusters, share, heed }) {
   const { uniform } = random;
   const rows = [];
   for (let cluster = 0; cluster < clusters; cluster++) {
-    // A trajectory's own certainty, habit and share: rows of one are alike.
+    // Each trajectory has its own certainty, habit and share, so its rows are similar.
     const certain = 0.6 + 0.38 * uniform();
     const habit = heed ? 0.3 * uniform() : certain;
     const own = Math.min(1, Math.max(0, share + 0.4 * (uniform() - 0.5)));
@@ -44,7 +44,7 @@ function rowsOf(random, { clusters, share, heed }) {
   return rows;
 }
 
-/** What mean equivalence there is to find: by rows, which weigh certain trajectories more, so it is measured on very many. */
+/** The true mean equivalence. It is a mean over rows, which gives certain trajectories more weight, so it is measured on very many. */
 function truthOf(options) {
   const random = randomOf(seed + 77);
   const rows = rowsOf(random, { ...options, clusters: 400_000 });
@@ -52,7 +52,7 @@ function truthOf(options) {
   return (100 * (mean('agreement') - mean('agent_floor'))) / (mean('agent_ceiling') - mean('agent_floor'));
 }
 
-console.log('share  trajectories  given  coverage  too low  too high  mean width');
+console.log('truth  trajectories  given    coverage below    above    mean width');
 for (const share of [0.4, 0.7]) {
   const truth = truthOf({ share, heed: true });
   for (const clusters of [8, 12, 20, 50, 100]) {
@@ -76,7 +76,7 @@ for (const share of [0.4, 0.7]) {
   }
 }
 
-console.log('\nan agent that does not look: how often an equivalence is given all the same');
+console.log('\nan agent that ignores observations: how often it still gets an equivalence');
 for (const clusters of [8, 12, 20, 50, 100]) {
   const random = randomOf(seed + clusters);
   let given = 0;

@@ -1,6 +1,6 @@
-// How often intervals hold the truth, and how often the gate errs, over simulated runs; the figures stand in bench/README.md.
+// Simulates runs to find how often intervals contain the truth and how often the gate errs. bench/README.md has the figures.
 // node bench/gate-simulation.mjs [--sets 2000] [coverage] [scores] [gate] [bounded] [same] [repeats] [looks] [chance] [small] [uniform] [limit]
-// (all where none is named; `npm run build` first)
+// (default: all; `npm run build` first)
 
 import { randomOf } from '../dist/core/random.js';
 import { meanOfSplits, samplingOf, splitVariance } from '../dist/stats/aggregate.js';
@@ -23,14 +23,14 @@ import {
 const DOMAINS = Object.keys(PUBLISHED);
 const SMALL = Object.fromEntries(DOMAINS.map((name) => [name, [50, 12]]));
 const VERDICTS = ['GO', 'INCONCLUSIVE', 'NO-GO'];
-/** What the runs score decides nothing here. */
+/** The levels of the runs do not matter here. */
 const NO_LEVELS = { base: 0, candidate: 0 };
-/** What each domain of the candidate truly loses, by the name of a line. */
+/** True loss of each domain of the candidate, by the name of a line. */
 const ALIKE = Object.fromEntries([0, 1, 2, 3, 5, 8].map((drop) => [drop, all(drop)]));
-/** Two domains at their bound and Overall at its own: every NO-GO is a false alarm. */
-const AT_THE_BOUNDS = { '2 of Overall, of which search and os lose 5': { ...all(0.8), search: 5, os: 5 } };
+/** Two domains and Overall are exactly at their bounds, so every NO-GO is a false alarm. */
+const AT_THE_BOUNDS = { '2 overall, 5 in search and os': { ...all(0.8), search: 5, os: 5 } };
 const ONE_DOMAIN = Object.fromEntries(
-  ['swe', 'os'].flatMap((name) => [5, 8, 12, 16].map((drop) => [`${drop} of ${name} alone`, { [name]: drop }])),
+  ['swe', 'os'].flatMap((name) => [5, 8, 12, 16].map((drop) => [`${drop} in ${name} only`, { [name]: drop }])),
 );
 
 const sections = { coverage, scores, gate, bounded, same, repeats, looks, chance, small, uniform, limit };
@@ -39,9 +39,9 @@ const given = named.indexOf('--sets');
 const SETS = given === -1 ? 2_000 : Number(named.splice(given, 2)[1]);
 for (const [name, section] of Object.entries(sections)) if (named.length === 0 || named.includes(name)) section();
 
-/** Two-sided 95 % intervals around a mean of differences; and p of the permutation test where there is none. */
+/** Two-sided 95 % intervals of a mean difference, and p of the permutation test without a difference. */
 function coverage() {
-  table('intervals of differences', ['trajectories', 'rows in each', 't holds', 'bootstrap holds', 'p < 0.05']);
+  table('intervals of differences', ['trajectories', 'rows in each', 't covers', 'bootstrap covers', 'p < 0.05']);
   for (const [name, sizesOf] of Object.entries(SIZES)) {
     for (const clusters of [8, 12, 20, 50]) {
       const { uniform } = randomOf(clusters);
@@ -57,9 +57,9 @@ function coverage() {
   }
 }
 
-/** The interval of a score on the logit scale, beside the symmetric one; 4 to 6 rows in each trajectory. */
+/** The interval of a score on the logit scale, and the symmetric one; 4 to 6 rows per trajectory. */
 function scores() {
-  table('intervals of scores', ['true score', 'trajectories', 'logit holds', 'symmetric holds', 'no interval']);
+  table('intervals of scores', ['true score', 'trajectories', 'logit covers', 'symmetric covers', 'no interval']);
   for (const centre of [40, 80, 92, 96]) {
     for (const clusters of [8, 12, 20, 50]) {
       const { uniform } = randomOf(centre + clusters);
@@ -80,7 +80,7 @@ function holds(interval, truth) {
   return interval?.low <= truth && truth <= interval.high ? 1 : 0;
 }
 
-/** What the default policy says: every domain loses alike, the bounds are met exactly, one domain loses and the others nothing. */
+/** Verdicts of the default policy if every domain loses the same, the bounds are met exactly, or only one domain loses. */
 function gate() {
   verdicts('default policy', {}, { ...ALIKE, ...AT_THE_BOUNDS, ...ONE_DOMAIN });
 }
@@ -89,7 +89,7 @@ function bounded() {
   verdicts('scores centred on 80 and cut off at 100', { bounded: true }, { 0: {} });
 }
 
-/** The same weights asked again: nothing but sampling differs. */
+/** The same weights asked again: only sampling differs. */
 function same() {
   verdicts('the same weights asked again', { sameWeights: true }, { 0: {} });
 }
@@ -99,18 +99,18 @@ function repeats() {
   verdicts('4 repeats of the base, 1 of the candidate', { repeats: { base: 4, candidate: 1 } }, ALIKE);
 }
 
-/** A subset as a CI job might take, of very unlike trajectories. */
+/** A subset such as a CI job might use, with trajectories of very unequal length. */
 function small() {
   verdicts('350 rows, 50 in 12 trajectories of each domain', { sizes: SMALL }, { ...ALIKE, ...AT_THE_BOUNDS });
 }
 
 /**
- * Domains in which no row of the candidate differs from the base, but in rare trajectories that fail wholly (100 points less), beside
- * others that vary. Overall truly loses its 2 points. One of the uniform domains, or all of them, carry a part of that, and the others the
- * rest; of these ways the one with most false GOs is shown. A sample without any rare trajectory shows those domains uniform.
+ * Uniform domains next to varying ones. In a uniform domain no row of the candidate differs from the base, except in rare trajectories
+ * that fail completely (100 points less). Overall truly loses its 2 points: one uniform domain, or all of them, carry a part of it, and
+ * the others the rest. Shows the case with the most false GOs. In a sample without a rare trajectory these domains look uniform.
  */
 function uniform() {
-  table('domains that are uniform but for rare trajectories', [
+  table('domains that are uniform except for rare trajectories', [
     'uniform domains, with their trajectories',
     'domains that vary',
     'GO at a true drop of 2, the sample uniform',
@@ -134,7 +134,7 @@ function uniform() {
   for (const count of [8, 27]) rareRow(Object.fromEntries(DOMAINS.map((name) => [name, count])), {});
 }
 
-/** The other published domains, with two rows in each trajectory: errors go by trajectories. */
+/** The other published domains, with two rows per trajectory: only the number of trajectories affects errors. */
 function othersThan(rare) {
   const others = Object.entries(PUBLISHED).filter(([name]) => !(name in rare));
   return Object.fromEntries(others.map(([name, [, trajectories]]) => [name, [2 * trajectories, trajectories]]));
@@ -163,7 +163,7 @@ function rareRow(rare, sizes) {
   ]);
 }
 
-/** Counts whether such a sample passes, and whether it shows nothing of what the `carrier` loses: this part of Overall's drop. */
+/** Counts whether such a sample passes, and whether it passes without any rare trajectory. `carrier` loses `part` of Overall's drop. */
 function count(truth, rare, varied, random) {
   const { carrier, part, drop } = truth;
   const points = drop * (Object.keys(rare).length + varied.length);
@@ -179,21 +179,21 @@ function count(truth, rare, varied, random) {
   const less = Object.fromEntries(varied.map(({ domain }) => [domain, ((1 - part) * points) / varied.length]));
   const { domains } = lowered(together([...varied, ...steady.map((each) => compareDomain(each))]), less);
   const comparison = together(domains);
-  // The rest of the gate takes the most time, and can only stop what passes here.
+  // The rest of the gate takes the most time and can only reject more.
   const { low = Number.NEGATIVE_INFINITY } = comparison.overall.total.difference;
   if (low < -2 || reportOn(comparison, defaultPolicy(), 1).verdict !== 'GO') return;
   truth.any++;
   truth.uniform += steady.every(({ rows }) => rows.every(({ candidate: [score] }) => score === 100)) ? 1 : 0;
 }
 
-/** A drop at the bound of one critical domain, carried by few of its trajectories. */
+/** A drop exactly at the bound of one critical domain, carried by few of its trajectories. */
 function limit() {
   for (const name of ['swe', 'os']) {
     const policy = parsePolicy({ max_drop: { [name]: 5 } });
     for (const carriedBy of [1, 0.2, 0.05]) {
       const settings = { drops: { [name]: 5 }, sizes: { [name]: PUBLISHED[name] }, carriedBy };
       verdicts(
-        `${name} alone, its 5 points carried by ${carriedBy * 100} % of its trajectories`,
+        `${name} only, its 5 points carried by ${carriedBy * 100} % of its trajectories`,
         settings,
         { 5: {} },
         policy,
@@ -203,8 +203,8 @@ function limit() {
 }
 
 /**
- * Looks after one repeat and, where that is inconclusive, after three: planned, and at an unchanged alpha. Where all variance is
- * sampling, as with the same weights, a second look errs most.
+ * Looks after one repeat and, if that is inconclusive, after three: planned, and at an unchanged alpha. A second look errs most if all
+ * variance is sampling, as with the same weights.
  */
 function looks() {
   looksAt('looks after 1 and 3 repeats', {}, { ...ALIKE, ...AT_THE_BOUNDS });
@@ -236,7 +236,7 @@ function looksAt(title, settings, truths) {
     row([policy, truth, ...sharesOf(counts), (asked / SETS).toFixed(1)]);
 }
 
-/** The chance that an open gate names, and how often it comes true; from 2 repeats to 4, over true drops of 0 to 3. */
+/** The chance reported by an undecided gate after 2 repeats, and how often 4 repeats decide; over true drops of 0 to 3. */
 function chance() {
   const policy = parsePolicy({ looks: [2, 4], max_drop: { overall: 2 } });
   const { uniform } = randomOf(20_261_122);
@@ -253,7 +253,12 @@ function chance() {
       bin.came += reportOn(lowered(fourTimes, all(drop)), policy, 4).verdict === 'INCONCLUSIVE' ? 0 : 1;
     }
   }
-  table('predictive power of 4 repeats after 2', ['chance named', 'open gates', 'chance on average', 'decided']);
+  table('predictive power of 4 repeats after 2', [
+    'chance reported',
+    'undecided gates',
+    'chance on average',
+    'decided',
+  ]);
   for (const [index, { open, said, came }] of bins.entries()) {
     row([`${index * 25} to ${index * 25 + 25} %`, open, share(said, open), share(came, open)]);
   }
@@ -272,8 +277,8 @@ function verdicts(title, settings, truths, policy = defaultPolicy()) {
 }
 
 /**
- * What `compareRuns` says of the totals of simulated rows, from the first `repeats` of each, without the objects on the way; the
- * first of them is held against it.
+ * Computes what `compareRuns` computes for the totals of simulated rows, from the first `repeats` of each, without the objects in
+ * between. `verdicts` checks it against `compareRuns` once.
  */
 function compareRows(domains, repeats = Number.POSITIVE_INFINITY) {
   return together(domains.map((each) => compareDomain(each, repeats)));
@@ -295,7 +300,7 @@ function compareDomain({ domain, rows }, repeats) {
   return { domain, ...whole, figures: { total } };
 }
 
-/** A comparison of these domains. */
+/** The comparison over these domains. */
 function together(found) {
   const totals = found.map(({ figures }) => figures.total);
   const difference = meanOfEstimates(totals.map((total) => total.difference));
@@ -315,7 +320,7 @@ function meanOf(points) {
   return points.reduce((sum, one) => sum + one, 0) / points.length;
 }
 
-/** @throws Error where the short way says anything else than the program. */
+/** @throws Error if `compareRows` and the program's `compareRuns` differ. */
 function holdAgainstCompareRuns(domains) {
   const { base, candidate } = runsOf(domains);
   const known = compareRuns(base, candidate, { draws: 0, moved: 0, pointsOf: simulatedPoints });
@@ -335,7 +340,7 @@ function reportOn(comparison, policy, count) {
   return decide({ comparison, repeats: { base: count, candidate: count } }, policy);
 }
 
-/** The comparison as if every row of the candidate had scored so much less, by domain: its spread stays as it is. */
+/** The comparison as if every row of the candidate had lost these points, by domain; the spread does not change. */
 function lowered(comparison, drops) {
   const less = (set, points) => ({
     total: { ...set.total, difference: { ...set.total.difference, value: set.total.difference.value - points } },

@@ -1,6 +1,6 @@
-// What a start over much data takes: from the start of `awb infer` to its first request, and, of a finished run, until the same command
-// has ended again. What it showed stands in bench/README.md.
-// node bench/index.mjs [--megabytes 402] [start] [again]   (both where none is named; `npm run build` first)
+// Measures starting over a lot of data: from the start of `awb infer` to its first request, and how long the same command takes on a
+// finished run. bench/README.md has the results.
+// node bench/index.mjs [--megabytes 402] [start] [again]   (default: both; `npm run build` first)
 // BENCH_DIST names another build (a folder such as dist) to measure.
 
 import { spawn } from 'node:child_process';
@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util';
 import { HERE, inferOf, makeData, makeRecordedData, measured, median } from './workbench.mjs';
 
 const ROUNDS = 3;
-/** The benchmark's. */
+/** Rows of the benchmark. */
 const ROWS = 2_170;
 const { values, positionals } = parseArgs({
   options: { megabytes: { type: 'string', default: '402' } },
@@ -44,7 +44,7 @@ async function rounds(name, once) {
   console.log(`${name}: ${wall} s (median of ${ROUNDS}), ${cpu} s CPU, peak ${peak} MB`);
 }
 
-/** Starts infer, and ends it when its first request is there. */
+/** Starts infer and ends it at its first request. */
 async function firstRequest(data, out) {
   const server = createServer((request, response) => {
     if (request.method === 'POST') server.emit('asked', performance.now());
@@ -58,7 +58,7 @@ async function firstRequest(data, out) {
   const ended = once(child, 'close');
   const [at] = await Promise.race([once(server, 'asked'), ended.then(() => [undefined])]);
   if (at === undefined) throw new Error('infer ended without a request');
-  // Clock ticks of 10 ms, in user mode and in the kernel, of all threads.
+  // Clock ticks of 10 ms in user and kernel mode, over all threads.
   const [user, system] = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1].split(' ').slice(11, 13);
   const peakMb = Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1024;
   child.kill('SIGKILL');

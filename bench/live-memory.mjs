@@ -1,5 +1,5 @@
-// Preloaded into a measured process: writes what is alive in it (bytes, after garbage collection) to the file that BENCH_LIVE names,
-// when the first record goes to the journal and when the output is about to be written, with all records there.
+// Preloaded into a measured process: writes its live memory (bytes, after garbage collection) to the file in BENCH_LIVE, measured when
+// the first record goes to the journal, and when all records exist and the output is about to be written.
 
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
@@ -10,7 +10,7 @@ setFlagsFromString('--expose-gc');
 const gc = runInNewContext('gc');
 const readings = {};
 
-/** `external` holds the array buffers already. */
+/** `external` already includes array buffers. */
 function read(moment) {
   if (readings[moment] !== undefined) return;
   gc();

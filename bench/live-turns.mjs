@@ -1,5 +1,5 @@
-// `awb serve` under worlds that are acted in: tokens that it evaluates at each turn, against the least that it has to; README.md says
-// what it showed.  node bench/live-turns.mjs [--model tiny|large|full|FILE.gguf] [--reply 48] [--parallel 1] …  (`npm run build` first)
+// Acts in worlds of `awb serve`, and compares the tokens that it evaluates at each turn with the minimum. README.md has the results.
+// node bench/live-turns.mjs [--model tiny|large|full|FILE.gguf] [--reply 48] [--parallel 1] …  (`npm run build` first)
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,12 +17,12 @@ const { values: flags } = parseArgs({
   options: {
     model: { type: 'string', default: 'tiny' },
     context: { type: 'string', default: '32768' },
-    /** Tokens of a reply at most. */
+    /** Maximum tokens of a reply. */
     reply: { type: 'string', default: '48' },
     domains: { type: 'string', default: 'mcp,search,terminal,swe,android,web,os' },
-    /** Trajectories of a domain that are acted along. */
+    /** Trajectories per domain to act along. */
     trajectories: { type: 'string', default: '2' },
-    /** As many trajectories of a domain are acted along at a time, on as many slots. */
+    /** Concurrent trajectories of a domain, each on its own slot. */
     parallel: { type: 'string', default: '1' },
     bin: { type: 'string', default: new URL('../dist/bin.js', import.meta.url).pathname },
   },
@@ -60,7 +60,7 @@ try {
   rmSync(root, { recursive: true });
 }
 
-/** Acts as recorded, in a world that the model makes up. First turns have nothing to go on from, and do not count. */
+/** Takes the recorded actions in a world that the model makes up. First turns have no previous prompt, so they do not count. */
 async function alongRow(server, tokensOf, start, row, seen) {
   let [world, before] = [start, undefined];
   for (const prompt of row.prompt) {
@@ -69,7 +69,8 @@ async function alongRow(server, tokensOf, start, row, seen) {
     const tokens = tokensOf(messages);
     if (tokens.length > Number(flags.context) - Number(flags.reply) - 1) return;
     const { content, usage } = await ask(server, messages);
-    if (usage.prompt_tokens !== tokens.length) throw new Error(`${usage.prompt_tokens} tokens, not ${tokens.length}`);
+    if (usage.prompt_tokens !== tokens.length)
+      throw new Error(`the server counts ${usage.prompt_tokens} tokens, not ${tokens.length}`);
     if (before !== undefined) {
       const evaluated = usage.prompt_tokens - (usage.prompt_tokens_details?.cached_tokens ?? 0);
       const least = tokens.length - commonPrefix(before, tokens);
@@ -84,11 +85,11 @@ async function alongRow(server, tokensOf, start, row, seen) {
 }
 
 function show(name, { evaluated, least, turns, worst }) {
-  const each = turns === undefined ? '' : `, ${turns} later turns, at worst ${worst} too many`;
+  const each = turns === undefined ? '' : `, ${turns} later turns, at most ${worst} too many in one`;
   console.log(`${name.padEnd(36)} ${evaluated} evaluated of ${least} = ${(evaluated / least).toFixed(4)}${each}`);
 }
 
-/** The longest row of each trajectory of the recorded ones. */
+/** The longest row of each recorded trajectory. */
 function longestRows(domain) {
   const path = new URL(`../fixtures/recorded/${domain}_test.jsonl`, import.meta.url);
   const longest = new Map();
@@ -99,7 +100,7 @@ function longestRows(domain) {
   return [...longest.values()];
 }
 
-/** The world in front of the first turn; in the real data, every prompt of the GUI domains repeats the state. */
+/** The world before the first turn. In the real data, every prompt of the GUI domains repeats the state. */
 function startOf(domain, row, repeats) {
   const last = row.prompt.at(-1);
   const tail = last.slice(last.lastIndexOf('\n\nPlease analyze'));

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Builds llama.cpp's own server from the source that node-llama-cpp's package carries, and runs it on the very libraries that
-# node-llama-cpp loads: whatever processor they choose their code for, both servers evaluate with the same. Needs git, cmake and a compiler.
+# Builds llama.cpp's own server from the source in node-llama-cpp's package, and runs it on the libraries that node-llama-cpp loads, so
+# that both servers evaluate with the same machine code. Needs git, cmake and a compiler.
 # bench/llama-server.sh FOLDER   then   node bench/serve.mjs --llama-server FOLDER/llama-server
-# With code for a GPU, which `npm run gpu` installs: bench/llama-server.sh FOLDER linux-x64-cuda (or linux-x64-vulkan)
+# For a GPU (code installed by `npm run gpu`): bench/llama-server.sh FOLDER linux-x64-cuda (or linux-x64-vulkan)
 set -eu
 folder=$(mkdir -p "$1" && cd "$1" && pwd)
 modules=$(cd "$(dirname "$0")/../node_modules" && pwd)

@@ -1,18 +1,18 @@
-// Preloaded into a measured process: how long turns of its event loop took, to the file that BENCH_BLOCKS names. What counts is the time
-// for which the thread had a core: on a busy machine it waits for one, and for the helpers of the garbage collector, which wait, too.
+// Preloaded into a measured process: writes how long turns of its event loop took to the file in BENCH_BLOCKS. Only time in which the
+// thread had a core counts: on a busy machine it waits for one, and for garbage collection helpers that wait themselves.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { PerformanceObserver } from 'node:perf_hooks';
 
 const EVERY_MS = 5;
-/** What is kept of blocks: those from so many milliseconds on. */
+/** Shortest block to record. */
 const KEPT_MS = 25;
 const schedstat = `/proc/self/task/${process.pid}/schedstat`;
 const blocks = [];
 let longestGcMs = 0;
 let before = now();
 
-/** Milliseconds: the clock, and how long the thread has had a core so far. */
+/** In milliseconds: the clock, and how long the thread has had a core so far. */
 function now() {
   const [worked] = readFileSync(schedstat, 'latin1').split(' ');
   return { at: performance.now(), worked: Number(worked) / 1e6 };

@@ -1,6 +1,6 @@
-// Bytes of memory a row, beyond a constant: what is alive in `awb infer` and `awb judge` over few and over many rows.
-// node bench/memory.mjs [--rows 100000] [baseline] [asked] [resumed] [metrics] [judged]   (all where none is named; `npm run build`
-// first). BENCH_BIN names another build to measure. What it showed stands in bench/README.md.
+// Measures bytes of memory per row: live memory of `awb infer` and `awb judge` over few and over many rows.
+// node bench/memory.mjs [--rows 100000] [baseline] [asked] [resumed] [metrics] [judged]   (default: all; `npm run build` first).
+// BENCH_BIN names another build to measure. bench/README.md has the results.
 
 import { mkdtempSync, readFileSync, rmSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ const bin = process.env.BENCH_BIN ?? BIN;
 const root = mkdtempSync(join(tmpdir(), 'awb-memory-'));
 
 try {
-  console.log(`bytes a row, from ${sizes.join(' to ')} rows`);
+  console.log(`bytes per row, from ${sizes.join(' to ')} rows`);
   const found = {};
   for (const rows of sizes) {
     for (const [name, reading] of await readingsOf(rows)) found[name] = [...(found[name] ?? []), reading];
@@ -31,7 +31,7 @@ try {
   rmSync(root, { recursive: true });
 }
 
-/** What the kinds of run show over so many rows, by name. */
+/** Readings of each kind of run over this many rows, by name. */
 async function readingsOf(rows) {
   const data = await makeData(root, rows, ROW_BYTES);
   const out = join(root, `out-${rows}`);
@@ -44,7 +44,7 @@ async function readingsOf(rows) {
   await run('asked', inferOf(server, data, join(root, `asked-${rows}`)));
   const baseline = ['infer', '--data-dir', data, '--output-dir', out, '--baseline', 'persistence', ...QUIET];
   found.push(['baseline', await live([bin, ...baseline])]);
-  // Without its last record the run is not finished: the others are read back from the journal.
+  // Without its last record the run is unfinished, so the other records are read back from the journal.
   if (does('resumed')) dropLastLine(join(out, 'predictions.journal.jsonl'));
   await run('resumed', baseline);
   await run('metrics', ['judge', ...predictions, '--output-dir', out, '--mode', 'metrics', ...QUIET]);

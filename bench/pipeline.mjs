@@ -1,13 +1,13 @@
-// Wall time, CPU time and memory of `awb infer` against a loopback server; what it showed stands in bench/README.md.
-// node bench/pipeline.mjs [speed] [beside] [memory] [resume]   (all where none is named; `npm run build` first)
-// BENCH_OTHER=path/to/dist/bin.js measures another build of awb along, in `beside`.
+// Measures wall time, CPU time and memory of `awb infer` against a loopback server. bench/README.md has the results.
+// node bench/pipeline.mjs [speed] [beside] [memory] [resume]   (default: all; `npm run build` first)
+// BENCH_OTHER=path/to/dist/bin.js adds another build of awb to `beside`.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BIN, fileIn, HERE, inferOf, makeData, measured, median, startServer, urlOf } from './workbench.mjs';
 
-/** What is measured beside each other: each gives the arguments of node. */
+/** Programs to compare, each as the arguments of node. */
 const PROGRAMS = {
   'bare client': (server, data, out) => [join(HERE, 'bare-client.mjs'), fileIn(data), urlOf(server), `${out}.jsonl`],
   awb: (server, data, out) => [BIN, ...inferOf(server, data, out)],
@@ -29,7 +29,7 @@ try {
   rmSync(root, { recursive: true });
 }
 
-/** 200 ms latency, 64 in flight: wall time against the ideal, CPU per request at the margin, peak memory. */
+/** 200 ms latency, 64 in flight: wall time relative to the ideal, marginal CPU per request, peak memory. */
 async function speed() {
   console.log('speed: 200 ms latency, 64 in flight, rows of 2 kB');
   for (const mode of ['--no-stream', '--stream']) {
@@ -39,18 +39,18 @@ async function speed() {
     const margin = (many.cpuMs - few.cpuMs) / 1_500;
     console.log(
       `  ${mode.padEnd(11)} 2,000 rows: ${many.wall.toFixed(2)} s = ${(many.wall / ideal).toFixed(3)} x ideal, ` +
-        `${margin.toFixed(2)} ms CPU a request at the margin, peak ${many.peakMb.toFixed(0)} MB (500 rows: ${few.wall.toFixed(2)} s, ${few.peakMb.toFixed(0)} MB)`,
+        `${margin.toFixed(2)} ms marginal CPU per request, peak ${many.peakMb.toFixed(0)} MB (500 rows: ${few.wall.toFixed(2)} s, ${few.peakMb.toFixed(0)} MB)`,
     );
   }
 }
 
 /**
- * CPU a request at the margin, beside the bare client: the programs take turns, so that whatever else the machine does falls on
- * all of them, and each round has a ratio of its own.
+ * Marginal CPU per request, compared with the bare client. The programs alternate, so that other load on the machine affects all of
+ * them, and each round has its own ratio.
  */
 async function beside() {
   for (const pieces of [8, 400]) {
-    console.log(`beside: 100 ms latency, 64 in flight, streaming, rows of 2 kB, replies of ${pieces} pieces`);
+    console.log(`beside: 100 ms latency, 64 in flight, streaming, rows of 2 kB, replies of ${pieces} chunks`);
     const [few, many] = await Promise.all([makeData(root, 300, 2_000), makeData(root, 1_300, 2_000)]);
     const server = await startServer(100, pieces);
     const margins = Object.fromEntries(Object.keys(PROGRAMS).map((name) => [name, []]));
@@ -70,7 +70,7 @@ async function beside() {
       const ratios = own.map((margin, round) => margin / bare[round]);
       const range = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
       console.log(
-        `  ${name.padEnd(11)} ${median(own).toFixed(2)} ms CPU a request (median of ${ROUNDS}), ` +
+        `  ${name.padEnd(11)} ${median(own).toFixed(2)} ms CPU per request (median of ${ROUNDS}), ` +
           `${median(ratios).toFixed(2)} x the bare client's (${range})`,
       );
     }
@@ -93,7 +93,7 @@ async function memory() {
   }
 }
 
-/** The same command over a finished run of 2,170 rows. */
+/** Repeats the command on a finished run of 2,170 rows. */
 async function resume() {
   const data = await makeData(root, 2_170, 2_000);
   const server = await startServer(0);

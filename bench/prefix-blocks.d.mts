@@ -1,4 +1,4 @@
-// The types of prefix-blocks.mjs, for tests.
+// Types of prefix-blocks.mjs for tests.
 
 import type { ChatMessage } from '../src/core/types.js';
 

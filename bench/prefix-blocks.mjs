@@ -1,16 +1,16 @@
-// A cache of prompt prefixes as vLLM's automatic prefix caching has one: blocks of 16 tokens, each known by all that stands before it,
-// the least recently used dropped first. A token is four bytes.
+// A cache of prompt prefixes like vLLM's automatic prefix caching: blocks of 16 tokens, each identified by itself and everything before
+// it; the least recently used are dropped first. A token is four bytes.
 
 import { createHash } from 'node:crypto';
 
 const BLOCK_BYTES = 16 * 4;
 
-/** What the chat template of an engine makes of messages, as far as prefixes go. */
+/** Renders messages like an engine's chat template; enough to compare prefixes. */
 export function promptOf(messages) {
   return messages.map(({ role, content }) => `<|im_start|>${role}\n${content}<|im_end|>\n`).join('');
 }
 
-/** The whole blocks of a prompt, each by a hash of itself and all before it. */
+/** The full blocks of a prompt, each as a hash of itself and everything before it. */
 export function blocksOf(prompt) {
   const bytes = Buffer.from(prompt);
   const blocks = [];
@@ -25,7 +25,7 @@ export function blocksOf(prompt) {
   return blocks;
 }
 
-/** The fewest blocks that any order could be charged: those of the tree that all prompts make. */
+/** The minimum of blocks charged in any order: the size of the tree of all prompts. */
 export function leastBlocks(prompts) {
   const tree = new Set();
   for (const prompt of prompts) for (const block of blocksOf(prompt)) tree.add(block);
@@ -33,19 +33,19 @@ export function leastBlocks(prompts) {
 }
 
 export class PrefixBlocks {
-  /** How many requests use each block that is held; those that none uses are in the order in which they go. */
+  /** How many requests use each cached block. `#free` has the unused ones in the order in which they are dropped. */
   #users = new Map();
   #free = new Set();
   charged = 0;
 
-  /** @param room how many blocks it holds */
+  /** @param room capacity in blocks */
   constructor(room) {
     this.room = room;
   }
 
   /**
-   * A request begins: it is charged with the blocks that are not there. They are there for whoever comes next, as vLLM has it: what is
-   * computed in one step, others of the same step may use.
+   * Starts a request and charges it for the blocks that are not cached. The next request can use them at once, as in vLLM, where requests
+   * of one step share what the step computes.
    */
   begin(prompt) {
     const blocks = blocksOf(prompt);
@@ -60,7 +60,7 @@ export class PrefixBlocks {
     return { blocks, cached };
   }
 
-  /** A request has ended. The end of its prompt goes first. */
+  /** Ends a request. The end of its prompt is dropped first. */
   end({ blocks }) {
     for (const block of blocks.toReversed()) {
       const users = this.#users.get(block) - 1;

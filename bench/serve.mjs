@@ -1,4 +1,4 @@
-// `awb serve` beside llama.cpp's own server on one GGUF file: speed, prefix reuse and memory; what it showed stands in bench/serve.md.
+// Compares `awb serve` with llama.cpp's own server on one GGUF file: speed, prefix reuse and memory. bench/serve.md has the results.
 // node bench/serve.mjs [--llama-server PATH] [--model tiny|large|full|FILE.gguf] [--parallel 1,2,4,8] …   (`npm run build` first)
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { ask, cpuSeconds, startLlamaServer, startOurs, user } from './serve-side
 const { values: flags } = parseArgs({
   options: {
     'llama-server': { type: 'string' },
-    /** Another build of awb, by its dist/bin.js. */
+    /** Path to the dist/bin.js of another build of awb. */
     other: { type: 'string' },
     model: { type: 'string', default: 'large' },
     gpu: { type: 'string', default: 'off' },
@@ -25,9 +25,9 @@ const { values: flags } = parseArgs({
     context: { type: 'string', default: '12288' },
     /** Tokens generated per request. */
     tokens: { type: 'string', default: '128' },
-    /** Roughly the tokens of the prompt by which prefill is measured. */
+    /** Approximate tokens of the prompt for measuring prefill. */
     prompt: { type: 'string', default: '2000' },
-    /** Rows whose trajectories are walked; an empty name leaves that out. */
+    /** File of rows for `trajectories`; an empty name skips it. */
     rows: { type: 'string', default: new URL('../fixtures/recorded/terminal_test.jsonl', import.meta.url).pathname },
     runs: { type: 'string', default: '5' },
   },
@@ -37,7 +37,7 @@ const [threads, context, tokens, promptWords, runs] = ['threads', 'context', 'to
 );
 const parallels = flags.parallel.split(',').map(Number);
 const slots = Math.max(...parallels);
-/** Words of a token each. */
+/** Words of one token each. */
 const WORDS = [
   ' file',
   ' folder',
@@ -53,7 +53,7 @@ const WORDS = [
 ];
 const root = mkdtempSync(join(tmpdir(), 'awb-bench-'));
 const servers = [];
-/** Makes every prompt another one, so that nothing of it is reused unless that is what is measured. */
+/** Makes every prompt different, so that nothing is reused unless reuse is measured. */
 let asked = 0;
 
 try {
@@ -67,7 +67,7 @@ try {
   }
   for (const server of servers) await ask(server, [user('Begin.')], 8);
   console.log(
-    `${flags.model}, ${slots} slots of ${context} tokens, ${threads} threads, ${servers[0].gpuLayers} layers on a GPU; median (least to most) of ${runs} runs; load ${loadavg()[0].toFixed(1)}`,
+    `${flags.model}, ${slots} slots of ${context} tokens, ${threads} threads, ${servers[0].gpuLayers} layers on a GPU; median (min to max) of ${runs} runs; load ${loadavg()[0].toFixed(1)}`,
   );
   await generation();
   await prefill();
@@ -78,9 +78,9 @@ try {
   rmSync(root, { recursive: true });
 }
 
-/** Short prompts: generated tokens of all requests together, by the clock and by the server's CPU time. */
+/** Short prompts: generated tokens of all requests, per second and per second of the server's CPU time. */
 async function generation() {
-  console.log(`\ngeneration, ${tokens} tokens a request, short prompts`);
+  console.log(`\ngeneration, ${tokens} tokens per request, short prompts`);
   for (const parallel of parallels) {
     const results = await alternate(async (server) => {
       const questions = Array.from({ length: parallel }, () => [user(`Case ${asked++}: list the files.`)]);
@@ -94,7 +94,7 @@ async function generation() {
   }
 }
 
-/** A long prompt of which nothing is known yet, and one token. */
+/** A long prompt without any cached prefix, and one generated token. */
 async function prefill() {
   console.log(`\nprefill of about ${promptWords} tokens`);
   const results = await alternate(async (server) => {
@@ -107,9 +107,9 @@ async function prefill() {
   show('1 in parallel', results);
 }
 
-/** Recorded rows turn by turn: tokens evaluated against tokens that the turn before did not have, and seconds to the first token. */
+/** Recorded rows turn by turn: tokens evaluated, tokens that the previous turn did not have, and seconds to the first token. */
 async function trajectories(model) {
-  console.log('\ntrajectories, turn after turn');
+  console.log('\ntrajectories, turn by turn');
   const tokensOf = await tokenizer(model);
   const totals = servers.map(() => ({
     first: { tokens: 0, evaluated: 0, seconds: 0, cpu: 0 },
@@ -141,7 +141,7 @@ async function trajectories(model) {
   }
 }
 
-/** The messages of every turn; a file's rows of one trajectory are in order. */
+/** The messages of every turn; the rows of a trajectory are in order in the file. */
 function readTrajectories(path) {
   const byTrajectory = new Map();
   for (const line of readFileSync(path, 'utf8').trim().split('\n')) {
@@ -153,7 +153,7 @@ function readTrajectories(path) {
   return [...byTrajectory.values()];
 }
 
-/** Counts a prompt's tokens apart from both servers. */
+/** Counts a prompt's tokens independently of both servers. */
 async function tokenizer(path) {
   const llama = await getLlama({ gpu: false, build: 'never', skipDownload: true, logLevel: 'error' });
   const model = await llama.loadModel({ modelPath: path, vocabOnly: true });
@@ -164,7 +164,7 @@ async function tokenizer(path) {
     model.tokenize(template.render({ messages, add_generation_prompt: true, enable_thinking: false }), true);
 }
 
-/** Runs of all servers in turn, so that a busy moment of the machine falls on each alike. */
+/** Runs the servers alternately, so that other load on the machine affects each equally. */
 async function alternate(measure) {
   const results = servers.map(() => []);
   for (let run = 0; run < runs; run++) {
@@ -184,7 +184,7 @@ function show(title, results) {
   }
 }
 
-/** Seconds by the clock and of the server's CPU time that `act` took. */
+/** Runs `act`; resolves to its result, wall time and the server's CPU time (seconds). */
 async function timed(server, act) {
   const [cpuBefore, before] = [cpuSeconds(server), performance.now()];
   const result = await act();

@@ -1,5 +1,5 @@
-// A loopback endpoint with a fixed latency, in a process of its own so that its CPU time does not count.
-// node bench/server.mjs LATENCY_MS [PIECES]  -> prints its port, then the number of chat requests when its standard input closes
+// A loopback endpoint with a fixed latency, in its own process so that its CPU time does not count.
+// node bench/server.mjs LATENCY_MS [PIECES]  -> prints its port, and the number of chat requests when its standard input closes
 
 import { createServer } from 'node:http';
 
@@ -28,7 +28,7 @@ const server = createServer((request, response) => {
   });
 });
 
-/** A verdict in the tags that the end of a judge's question asks for. */
+/** A verdict in the tags that the end of a judge's prompt requires. */
 function verdictFor(asked) {
   const [tag] = asked.match(/final_evaluation-[0-9a-f]{16}/) ?? ['final_evaluation'];
   const scores = '{"format":4,"factuality":3,"consistency":4,"realism":4,"quality":3}';
@@ -41,7 +41,7 @@ function whole(response, content) {
   response.end(JSON.stringify({ id: 'x', object: 'chat.completion', created: 1, model: 'm', choices, usage: USAGE }));
 }
 
-/** The pieces, then the end and the usage, as a serving engine would send a reply; beyond a short one the text is repeated. */
+/** Streams the pieces, then the end and the usage, like a serving engine. Long replies repeat the text. */
 function stream(response, content) {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   const event = (choices, usage) =>

@@ -1,4 +1,4 @@
-// The types of simulated-runs.mjs, for tests.
+// Types of simulated-runs.mjs for tests.
 
 import type { Observation } from '../src/stats/clusters.js';
 import type { CompareOptions, RunRows } from '../src/stats/compare.js';

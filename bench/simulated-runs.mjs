@@ -1,6 +1,6 @@
-// Runs whose truth is known, for the simulations of the gate: two checkpoints over the same rows, and clustered samples.
+// Simulated runs with known truth for the gate's simulations: two checkpoints over the same rows, and clustered samples.
 
-/** The published benchmark: rows and trajectories by domain (the trajectories of four domains are a guess of 5 rows each). */
+/** The published benchmark: rows and trajectories by domain (trajectories of four domains are guessed from 5 rows each). */
 export const PUBLISHED = {
   mcp: [286, 57],
   search: [458, 92],
@@ -12,22 +12,22 @@ export const PUBLISHED = {
 };
 
 /**
- * Variances of a row's score in points squared: 25 points a row, and 0.6 correlation between two runs of a row. `SHARED` is the
- * row's own difficulty, `OWN` what a checkpoint adds to it, and `SAMPLING` is drawn anew in each repeat.
+ * Variances of a row's score in points squared: an SD of 25 points per row, and a correlation of 0.6 between two runs of a row.
+ * `SHARED` is the row's own difficulty, `OWN` is what a checkpoint adds, and `SAMPLING` is drawn again in each repeat.
  */
 const SHARED = { trajectory: 625 * 0.2, row: 625 * 0.4 };
 const OWN = { trajectory: 625 * 0.08, row: 625 * 0.08 };
 const SAMPLING = 625 * 0.24;
-/** Only differences matter. */
+/** Arbitrary: only differences matter. */
 const MEAN = 300;
 
 /**
- * The rows of two runs, by domain: each with its trajectory and the points of its repeats in the base and in the candidate. `random` is a
- * stream of numbers from 0 to 1; `repeats` is of both runs, or of each: `{ base: 4, candidate: 1 }`. What is true of them: `drops`
- * gives by domain how many points the candidate is worse, and `carriedBy` the chance of a trajectory to be one of those that
- * carry all of it; with `sameWeights` both runs are one checkpoint asked twice, so that sampling alone differs. Points move in
- * steps of 5, as means of five ratings do; they are rounded up or down at random, so that the means stay true. They are not cut off
- * at 0 and 100 unless `bounded`, which moves a mean near the top, so it is for identical checkpoints only.
+ * The rows of two runs by domain, each with its trajectory and the points of its repeats in the base and in the candidate. `random`
+ * returns numbers from 0 to 1; `repeats` applies to both runs, or is given for each: `{ base: 4, candidate: 1 }`. The truth: `drops`
+ * is the candidate's loss in points by domain, and `carriedBy` the probability that a trajectory is one of those that carry the
+ * loss. With `sameWeights` both runs are the same checkpoint, so only sampling differs. Points have steps of 5, like means of five
+ * ratings; random rounding keeps the means true. They are cut off at 0 and 100 only if `bounded`, which shifts a mean near the top,
+ * so use it for identical checkpoints only.
  */
 export function simulateRows({ random, sizes = PUBLISHED, repeats = 1, ...truth }) {
   return Object.entries(sizes).map(([domain, [count, trajectories]]) => {
@@ -46,7 +46,7 @@ export function simulateRows({ random, sizes = PUBLISHED, repeats = 1, ...truth 
   });
 }
 
-/** Such rows as two runs of judged rows, as `compareRuns` takes them (with `pointsOf: simulatedPoints`). */
+/** Converts such rows to two runs of judged rows for `compareRuns` (with `pointsOf: simulatedPoints`). */
 export function runsOf(domains) {
   const run = (side) => ({
     rows: domains.flatMap(({ domain, rows }) =>
@@ -73,7 +73,7 @@ export function simulateRuns(settings) {
   return runsOf(simulateRows(settings));
 }
 
-/** By trajectory: what its rows share in either run, and what the candidate loses on each of them. */
+/** By trajectory: the effects that its rows share in each run, and the candidate's loss on each row. */
 function effectsOf(random, trajectories, { drop, carriedBy = 1, sameWeights = false }) {
   const own = () => (sameWeights ? 0 : normal(random, OWN.trajectory));
   return Array.from({ length: trajectories }, () => ({
@@ -90,14 +90,14 @@ function centresOf(random, effect, { sameWeights = false, bounded = false }) {
   return { base: shared + effect.base + own(), candidate: shared + effect.candidate + own() - effect.drop };
 }
 
-/** What a simulated row is worth: its total, also beyond 0 and 100, where no real rating lies. */
+/** The points of a simulated row: its total, which may lie outside 0 to 100, unlike a real rating. */
 export function simulatedPoints({ total }, figure) {
   return figure === 'total' ? (total - 1) * 25 : undefined;
 }
 
 /**
- * How many rows the trajectories of a sample have, about 5 each: alike, 1 to 9, skewed (log-normal, so that a few are long), or one
- * of them as long as all others together.
+ * Rows of each trajectory of a sample, about 5 on average: 4 to 6, 1 to 9, skewed (log-normal, so a few are long), or one trajectory
+ * as long as all others together.
  */
 export const SIZES = {
   '4 to 6': (random, clusters) => Array.from({ length: clusters }, () => 4 + Math.floor(random() * 3)),
@@ -108,7 +108,7 @@ export const SIZES = {
     Array.from({ length: clusters }, (_, index) => (index === 0 ? 5 * (clusters - 1) : 4 + Math.floor(random() * 3))),
 };
 
-/** Differences whose mean is 0 in truth, with an intra-cluster correlation of 0.6. */
+/** Differences with a true mean of 0 and an intra-cluster correlation of 0.6. */
 export function simulateDifferences(random, sizes) {
   return sizes.flatMap((rows, index) => {
     const shared = normal(random, 625 * 0.6);
@@ -116,10 +116,10 @@ export function simulateDifferences(random, sizes) {
   });
 }
 
-/** Scores of 21 steps from 0 to 100 whose mean is `centre` in truth: skewed, and rows of a cluster alike (correlation 0.4 to 0.6). */
+/** Skewed scores in 21 steps from 0 to 100 with a true mean of `centre` and an intra-cluster correlation of 0.4 to 0.6. */
 export function simulateScores(random, sizes, centre) {
   return sizes.flatMap((rows, index) => {
-    // Beta(a, 1) or, below the middle, its mirror image, by inversion.
+    // Beta(a, 1) by inversion, or its mirror image below the middle.
     const share = Math.max(centre, 100 - centre) / 100;
     const power = random() ** ((1 - share) / share);
     const level = centre >= 50 ? power : 1 - power;
@@ -133,7 +133,7 @@ function successes(random, trials, chance) {
   return found;
 }
 
-/** Rows to trajectories: each has one, the others fall by weight, so that some trajectories are long. */
+/** Assigns rows to trajectories: one each, and the others by random weights, so that some trajectories are long. */
 function assign(random, rows, trajectories) {
   const weights = Array.from({ length: trajectories }, () => -Math.log(1 - random()));
   const total = weights.reduce((sum, weight) => sum + weight, 0);

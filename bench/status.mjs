@@ -1,5 +1,5 @@
-// What reading a run's status costs: node bench/status.mjs [ROWS]   (`npm run build` first)
-// Journals of so many made-up records, short and long, are written to a temporary folder, and `awb status` reads each three times.
+// Measures the cost of reading a run's status: node bench/status.mjs [ROWS]   (`npm run build` first)
+// Writes journals of made-up records, short and long, to a temporary folder, and runs `awb status` on each three times.
 
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// Preloaded into a measured process: writes its CPU time (ms) and peak memory (MB) to the file that BENCH_USAGE names.
+// Preloaded into a measured process: writes its CPU time (ms) and peak memory (MB) to the file in BENCH_USAGE.
 
 import { writeFileSync } from 'node:fs';
 

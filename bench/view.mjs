@@ -1,5 +1,5 @@
-// How soon the pages of `awb view` and `awb report` are there, in a headless Chromium, for a run as large as the benchmark.
-// node bench/view.mjs [--megabytes 402]   (`npm run build` first; CHROMIUM names the browser). What it showed stands in bench/README.md.
+// Measures how soon the pages of `awb view` and `awb report` show, in a headless Chromium, for a run as large as the benchmark.
+// node bench/view.mjs [--megabytes 402]   (`npm run build` first; CHROMIUM names the browser). bench/README.md has the results.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -30,7 +30,7 @@ try {
   await viewed('scored', db);
   await viewed('not scored', large);
   await timed(
-    'not scored: run, read and all',
+    'not scored: run, reading included',
     async (tab, url) => {
       await tab.goto(url);
       await tab.locator('tbody a[href^="#/run/"]').first().click();
@@ -53,7 +53,7 @@ try {
   rmSync(root, { recursive: true });
 }
 
-/** A folder with a run of the data, judged by a server that rates every row alike. */
+/** Makes a folder with a run over the data, judged by a server that gives every row the same ratings. */
 async function judgedRun(name, data) {
   const out = join(root, name);
   const server = await startServer(0);
@@ -64,7 +64,7 @@ async function judgedRun(name, data) {
   return out;
 }
 
-/** The pages of a live viewer over a database or a folder. The server is a new one each time, so that nothing is known yet. */
+/** Times the pages of a live viewer over a database or a folder. Each time has a new server, so nothing is cached. */
 async function viewed(name, path) {
   await timed(`${name}: shell`, (tab, url) => tab.goto(url), path);
   await timed(
@@ -92,7 +92,7 @@ async function viewed(name, path) {
     const list = performance.now();
     await tab.goto(`${url}${ref}/samples`);
     await tab.getByText('Last observation').first().waitFor();
-    console.log(`${name}: samples, with the first of them ${(performance.now() - list).toFixed(0)} ms`);
+    console.log(`${name}: samples, the first one shown ${(performance.now() - list).toFixed(0)} ms`);
     const took = [];
     for (let step = 0; step < 20; step++) {
       const address = tab.url();
@@ -124,7 +124,7 @@ async function timed(name, act, path) {
   console.log(`${name} ${median(took).toFixed(0)} ms (at most ${Math.max(...took).toFixed(0)})${start}`);
 }
 
-/** @param act is given the address, and after how many milliseconds it was printed */
+/** @param act gets the address, and the milliseconds until it was printed */
 async function withViewer(path, act) {
   const started = performance.now();
   const child = spawn(process.execPath, [BIN, 'view', path, '--no-open', '--port', '0'], {

@@ -1,5 +1,5 @@
-// Preloaded into `awb serve` by the benchmarks: one thread for several slots is refused on processors with AMX, whose code in llama.cpp is
-// wrong then; scripts/setup.mjs has taken that code out here, so that nothing on this machine runs it.
+// Preloaded into `awb serve` by the benchmarks. On processors with AMX it refuses one thread for several slots, because llama.cpp's AMX
+// code is wrong then. Here scripts/setup.mjs has removed that code, so the refusal is unnecessary: this hides AMX.
 
 const fs = require('node:fs');
 const { syncBuiltinESMExports } = require('node:module');

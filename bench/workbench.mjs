@@ -1,4 +1,4 @@
-// What the benchmarks of a run stand on: made-up rows, the loopback server, and a process measured from outside.
+// Shared by the benchmarks: made-up rows, the loopback server, and measuring a process from outside.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ const RECORDED = join(HERE, '../fixtures/recorded');
 const ROW_CHARACTERS = 185_000;
 export const BIN = new URL('../dist/bin.js', import.meta.url).pathname;
 
-/** A process of its own: its wall time in seconds, CPU time and peak memory. `root` is a folder for what it leaves. */
+/** Runs a process and measures its wall time (s), CPU time (ms) and peak memory (MB). `root` is a folder for temporary files. */
 export async function measured(root, args, { preload = [], env = {}, code: expected = 0 } = {}) {
   const usageFile = join(root, 'usage.json');
   const preloaded = [join(HERE, 'usage.mjs'), ...preload].flatMap((file) => ['--import', file]);
@@ -24,7 +24,7 @@ export async function measured(root, args, { preload = [], env = {}, code: expec
   return { wall: (performance.now() - started) / 1000, ...JSON.parse(readFileSync(usageFile, 'utf8')) };
 }
 
-/** A folder below `root` with rows of about the given size, ten turns to a trajectory. */
+/** Makes a folder in `root` with rows of about the given size, ten per trajectory. */
 export async function makeData(root, rows, rowBytes) {
   const dir = mkdtempSync(join(root, 'data-'));
   const file = createWriteStream(fileIn(dir));
@@ -54,7 +54,7 @@ export async function makeData(root, rows, rowBytes) {
   return dir;
 }
 
-/** A folder below `root` with the recorded rows, lengthened, and so many of them that they fill the megabytes. */
+/** Makes a folder in `root` with as many lengthened recorded rows as fill the megabytes. */
 export function makeRecordedData(root, megabytes) {
   const dir = mkdtempSync(join(root, 'recorded-'));
   const names = readdirSync(RECORDED).filter((name) => name.endsWith('_test.jsonl'));
@@ -73,7 +73,7 @@ export function makeRecordedData(root, megabytes) {
   return { dir, rows };
 }
 
-/** A row whose turns are repeated until it is as long as the benchmark's are on average. Five rows share a trajectory's number, as turns of the benchmark do. */
+/** Repeats the turns of a row up to the benchmark's average length. Five rows share a trajectory id, as in the benchmark. */
 function lengthened({ id, prompt, response, turn_idx: turns, ...rest }, at) {
   const unit = JSON.stringify(prompt).length + JSON.stringify(response).length;
   const times = Math.max(1, Math.round(ROW_CHARACTERS / unit));
@@ -95,7 +95,7 @@ export function fileIn(dir) {
   return join(dir, 'terminal_test.jsonl');
 }
 
-/** `bench/server.mjs`; `stop` resolves to the number of chat requests. */
+/** Starts `bench/server.mjs`; `stop` resolves to the number of chat requests. */
 export async function startServer(latencyMs, pieces = 8) {
   const child = spawn(process.execPath, [join(HERE, 'server.mjs'), String(latencyMs), String(pieces)], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -115,7 +115,7 @@ export async function startServer(latencyMs, pieces = 8) {
   };
 }
 
-/** The arguments of `awb infer` on the data, against the server. */
+/** The arguments of `awb infer` for the data and the server. */
 export function inferOf(server, data, out) {
   const fixed = ['--model-name', 'm', '--concurrency', '64', '--quiet', '--json', '--model-base-url', urlOf(server)];
   return ['infer', '--data-dir', data, '--output-dir', out, ...fixed];

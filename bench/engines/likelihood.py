@@ -1,9 +1,9 @@
-"""What transformers' own forward pass makes of the same rows as `awb likelihood`.
+"""Computes the likelihoods of `awb likelihood` by transformers' own forward pass.
 
 python likelihood.py MODEL_FOLDER likelihood.jsonl
 
-Prints a line of JSON for each row: awb's nats and tokens, and the ones found here. The reply is rendered by the model's template; a token
-that holds any of the truth counts whole.
+Prints a line of JSON per row: awb's nats and tokens, and those computed here. The model's template renders the reply. A token that
+contains any part of the truth counts in full.
 """
 
 import json

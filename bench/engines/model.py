@@ -1,10 +1,10 @@
-"""Makes a tiny model of Qwen3's architecture, with a tokenizer of its own, in Hugging Face's format.
+"""Makes a tiny model of Qwen3's architecture with its own tokenizer, in Hugging Face's format.
 
 python model.py FOLDER TEXT.jsonl ...
 
-The weights are random, so what it writes means nothing and depends on all that it read. A few edges of its vocabulary are put in by hand
-on top of that, so that a chat gets a reply with an end: a thought and a predicted observation, or, with thinking switched off
-(`enable_thinking` false), a judge's verdict. The template's variable `task` set to "free" has it write random tokens instead.
+The weights are random, so its output is meaningless and depends on everything it reads. A few hand-set edges between tokens make a chat
+reply end: with a thought and a predicted observation, or, with thinking switched off (`enable_thinking` false), with a judge's verdict.
+If the template's variable `task` is "free", it writes random tokens instead.
 """
 
 import json
@@ -21,7 +21,7 @@ HIDDEN = 64
 EDGES = 12
 STRENGTH = 6.0
 
-# What llama.cpp knows as "qwen2": a converted model splits texts as this one does.
+# The pattern that llama.cpp calls "qwen2", so that the converted model splits texts like this one.
 SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
@@ -34,7 +34,7 @@ VERDICT = [
     '"scores": {"format": 5, "factuality": 3, "consistency": 4, "realism": 3, "quality": 2}}',
 ]
 
-# A system message has a place of its own, thoughts of earlier replies are left out, and a reply that is given starts without a thought.
+# A system message is a message of its own, thoughts of earlier replies are left out, and a given reply starts without a thought.
 TEMPLATE = (
     "{%- for message in messages -%}"
     "{{- '<|im_start|>' + message.role + '\\n' -}}"
@@ -79,14 +79,14 @@ def make_tokenizer(paths):
 
 
 def in_bytes(text):
-    """A text as the vocabulary has it, where a space is written as another character."""
+    """A text in the vocabulary's spelling, which writes a space as another character."""
     return text.replace(" ", "Ġ")
 
 
 def with_tokens(tokenizer, more):
-    """The tokenizer with further tokens that no text is ever split into, so that only the model writes them.
+    """The tokenizer with more tokens that no text is ever split into, so that only the model writes them.
 
-    As added tokens they would be no text for what holds replies to a schema.
+    As added tokens they would not count as text when replies are constrained to a schema.
     """
     written = json.loads(tokenizer.to_str())
     vocabulary = written["model"]["vocab"]
@@ -96,7 +96,7 @@ def with_tokens(tokenizer, more):
 
 
 def edges(tokenizer):
-    """Which token follows which, by number."""
+    """Pairs of token ids: a token and the one that follows it."""
     (line_feed,), (two,) = tokenizer.encode("\n"), tokenizer.encode("\n\n")
     for start, chain in ((line_feed, OBSERVATION), (two, VERDICT)):
         path = [start, *map(tokenizer.convert_tokens_to_ids, [*map(in_bytes, chain), END])]
@@ -122,13 +122,13 @@ def make_model(tokenizer):
         dtype="float32",
     )
     model = Qwen3ForCausalLM(config).eval()
-    # Large enough that what was read changes the reply, and that the nearest two tokens lie far apart.
+    # Large enough that the input changes the reply, and that the two likeliest tokens are far apart.
     for name, weights in model.named_parameters():
         if weights.dim() == 2:
             weights.normal_(std=HIDDEN**-0.5)
     embedding, head = model.get_input_embeddings().weight, model.get_output_embeddings().weight
     embedding.copy_(torch.randint(0, 2, embedding.shape) * 2.0 - 1.0)
-    # Each edge has a dimension to itself that nothing else writes to, so that random texts do not run into it.
+    # Each edge has its own dimension that nothing else writes to, so that random texts do not trigger it.
     embedding[:, :EDGES] = 0
     for layer in model.model.layers:
         layer.self_attn.o_proj.weight[:EDGES] = 0

@@ -1,9 +1,9 @@
-// What is put to each engine alike, and what it answers, word for word: status, headers and body.
+// Sends the same requests to each engine and records its answers verbatim: status, headers and body.
 
 const SAY = [{ role: 'user', content: 'ls -la\n' }];
 const OFF = { enable_thinking: false };
 const FREE = { chat_template_kwargs: { ...OFF, task: 'free' } };
-/** More tokens than the context has: of the tiny model's tokenizer, a token for each word at least. */
+/** Longer than the context: the tiny model's tokenizer makes at least one token per word. */
 const LONG = 'drwxr-xr-x 2 root root 4096 folder\n'.repeat(1_400);
 const SCHEMA = {
   type: 'object',
@@ -26,7 +26,7 @@ const completion = (extra) => ({
 });
 const streamed = { stream: true, stream_options: { include_usage: true } };
 
-/** By name: a path, and what is posted there (with the model's name and a temperature of 0, unless it says otherwise). */
+/** By name: a path and the body to post (by default with the model's name and temperature 0). */
 const PROBES = {
   models: { path: '/v1/models' },
   health: { path: '/health' },
@@ -114,19 +114,19 @@ const PROBES = {
   'wrong path': { path: '/chat/completion', body: { messages: SAY } },
 };
 
-/** What tests stand on. */
+/** Answers used by tests. */
 export const KEPT = [
   ...['models', 'ordinary', 'streamed', 'cut by max_tokens', 'streamed, cut by max_tokens', 'completion'],
   ...['prompt over context', 'prompt over context, streamed', 'max_tokens over context', 'unknown model', 'wrong key'],
   ...['sampling parameters', 'prompt_logprobs of a reply', 'half a surrogate pair'],
 ];
 
-/** More in flight than the engine has slots for. */
+/** More requests in flight than the engine has slots. */
 const CROWD = 24;
-/** Longest answer that is kept, in characters. */
+/** Longest recorded answer, in characters. */
 const MOST = 20_000;
 
-/** Puts all of it to a server. `said` is told each answer. */
+/** Sends all probes to a server. `said` gets each answer. */
 export async function probe({ url, model, key }, said) {
   const ask = ({ path, body, text, key: other }) =>
     post(`${url}${path}`, body && { model, temperature: 0, ...body }, text, other ?? key);
@@ -173,7 +173,7 @@ async function post(url, body, text, key) {
   }
 }
 
-/** Those that say anything of the answer. */
+/** The headers that describe the answer. */
 function kept(headers) {
   return Object.fromEntries(
     [...headers].filter(([name]) =>
@@ -182,7 +182,7 @@ function kept(headers) {
   );
 }
 
-/** Leaves a long stream after its first piece, and asks for something short. */
+/** Cancels a long stream after its first chunk, then sends a short request. */
 async function cancelled(ask, { url, model, key }) {
   const left = new AbortController();
   const response = await fetch(`${url}/v1/chat/completions`, {

@@ -1,4 +1,4 @@
-// How each engine is started, and what it says until it is ready.
+// Starts each engine and records its /health answers until it is ready.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ export const CONTEXT = 32_768;
 const SLOTS = 4;
 const READY_MS = 15 * 60_000;
 
-/** vLLM for a processor: a small cache, nothing compiled, threads where the system puts them. */
+/** vLLM on a CPU: a small cache, no compilation, no thread pinning. */
 const VLLM_ENV = {
   VLLM_CPU_KVCACHE_SPACE: '1',
   VLLM_CPU_OMP_THREADS_BIND: 'nobind',
@@ -20,7 +20,7 @@ const VLLM_ENV = {
   HF_HUB_OFFLINE: '1',
 };
 
-/** By name: the command and what it takes, the model's name as the server knows it, and whether it knows a key. */
+/** By name: the command and its environment, the model's name on the server, and the key (empty if it has none). */
 export const ENGINES = {
   vllm: {
     words: 'vLLM',
@@ -99,7 +99,7 @@ function vllmFlags({ model }) {
   ];
 }
 
-/** Answers a file of requests by `vllm run-batch`, started as a module: the command looks for a package of another name. */
+/** Answers a file of requests by `vllm run-batch`, started as a module because the command requires a package of another name. */
 export async function runBatch(paths, input, output, log) {
   const flags = vllmFlags(paths).slice(0, -2);
   const child = start(
@@ -111,7 +111,7 @@ export async function runBatch(paths, input, output, log) {
   return code;
 }
 
-/** Starts an engine; `ready` resolves to what /health said until it said 200. */
+/** Starts an engine; `ready` resolves to the answers of /health before it was 200. */
 export function serve(name, paths, port, log) {
   const { command, env, model, key } = ENGINES[name];
   const child = start(command(paths, port), env, log);
@@ -133,7 +133,7 @@ export function serve(name, paths, port, log) {
 
 function start([command, ...args], env, log) {
   const file = openSync(log, 'a');
-  // A group of its own, so that what the engine starts ends with it.
+  // Its own process group, so that the engine's children end with it.
   return spawn('nice', ['-n', '10', command, ...args], {
     stdio: ['ignore', file, file],
     env: { ...process.env, ...env },
@@ -145,7 +145,7 @@ async function readiness(url, child, log) {
   const seen = new Map();
   const started = performance.now();
   while (performance.now() - started < READY_MS) {
-    if (child.exitCode !== null) throw new Error(`the engine ended with ${child.exitCode}; its log is ${log}`);
+    if (child.exitCode !== null) throw new Error(`the engine ended with ${child.exitCode}; see its log ${log}`);
     const said = await health(url);
     seen.set(said, (seen.get(said) ?? 0) + 1);
     if (said.startsWith('200')) {
@@ -153,7 +153,7 @@ async function readiness(url, child, log) {
     }
     await sleep(100);
   }
-  throw new Error(`the engine was not ready within ${READY_MS / 60_000} minutes; its log is ${log}`);
+  throw new Error(`the engine was not ready within ${READY_MS / 60_000} minutes; see its log ${log}`);
 }
 
 async function health(url) {

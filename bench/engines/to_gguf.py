@@ -1,9 +1,9 @@
-"""Makes the GGUF twin of the tiny model by llama.cpp's own converter.
+"""Converts the tiny model to GGUF with llama.cpp's own converter.
 
 python to_gguf.py LLAMA_CPP_SOURCE MODEL_FOLDER FILE.gguf
 
-The converter knows a tokenizer's way to split texts by a checksum over what it makes of a sample. It cannot know that of a vocabulary
-that was just made, so it is told: the pattern is Qwen2's.
+The converter identifies a tokenizer's splitting pattern by a checksum over a tokenized sample. It does not know the checksum of a new
+vocabulary, so this script sets the pattern: Qwen2's.
 """
 
 import runpy
