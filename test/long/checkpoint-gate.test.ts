@@ -14,7 +14,7 @@ const WORKFLOW = 'examples/checkpoint-gate.yml';
 const ASK = 'Ask the checkpoint';
 const JUDGE = 'Judge it';
 const SAVE = 'Save the run';
-const BASE = 'Fetch the base, and refuse another one';
+const BASE = 'Fetch the base and check its hash';
 /** Rows of the recorded benchmark. */
 const ROWS = 63;
 const USAGE = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
