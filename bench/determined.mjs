@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { HERE, median } from './workbench.mjs';
 
 const dist = join(HERE, '../dist');
-const { tokensOf } = await import(join(dist, 'calibrate/tokens.js'));
-const { VARIANTS } = await import(join(dist, 'calibrate/variants.js'));
-const { randomOf } = await import(join(dist, 'random.js'));
-const { DOMAINS } = await import(join(dist, 'types.js'));
+const { tokensOf } = await import(join(dist, 'judge/calibrate/tokens.js'));
+const { VARIANTS } = await import(join(dist, 'judge/calibrate/variants.js'));
+const { randomOf } = await import(join(dist, 'core/random.js'));
+const { DOMAINS } = await import(join(dist, 'core/types.js'));
 const ROUNDS = 5;
 const MADE = ['determined-2of3', 'rewrite-runtime', 'rewrite-keys', 'rewrite-space'];
 
