@@ -17,27 +17,30 @@ test('a process is alive until it has ended', async () => {
   expect(isAlive(child.pid)).toBe(false);
 });
 
-test.runIf(process.platform === 'linux')('one that has ended is not, though nobody asked how', async () => {
-  // The shell becomes a program that never asks.
-  const script = 'cat <&3 & echo $!; exec sleep 60';
-  const parent = spawn('sh', ['-c', script], { stdio: ['ignore', 'pipe', 'ignore', 'pipe'] });
-  // Both are asked for as pipes.
-  const [, output, , held] = parent.stdio as [null, Readable, null, Writable, undefined];
-  try {
-    const pid = Number(await once(output, 'data'));
-    while (!processOf(present(parent.pid)).command.startsWith('sleep')) await wait(10);
-    expect(isAlive(pid)).toBe(true);
-    held.end();
-    while (isAlive(pid)) await wait(10);
-    // It has its number still.
-    expect(process.kill(pid, 0)).toBe(true);
-  } finally {
-    parent.kill('SIGKILL');
-  }
-});
+test.runIf(process.platform === 'linux')(
+  'a process that has ended is not alive, even if its parent has not asked for its exit status',
+  async () => {
+    // The shell turns into a program that never asks how its child ended.
+    const script = 'cat <&3 & echo $!; exec sleep 60';
+    const parent = spawn('sh', ['-c', script], { stdio: ['ignore', 'pipe', 'ignore', 'pipe'] });
+    // Both are pipes, as requested above.
+    const [, output, , held] = parent.stdio as [null, Readable, null, Writable, undefined];
+    try {
+      const pid = Number(await once(output, 'data'));
+      while (!processOf(present(parent.pid)).command.startsWith('sleep')) await wait(10);
+      expect(isAlive(pid)).toBe(true);
+      held.end();
+      while (isAlive(pid)) await wait(10);
+      // It still has its number.
+      expect(process.kill(pid, 0)).toBe(true);
+    } finally {
+      parent.kill('SIGKILL');
+    }
+  },
+);
 
-test('a process of somebody else is alive, and nobody is not', () => {
+test("another user's process is alive; an id that names no process is not", () => {
   expect(isAlive(1)).toBe(true);
-  // 0 and what is below it stand for groups of processes, that of this one among them.
+  // 0 and negative numbers address process groups, including the one of this process.
   for (const nobody of [undefined, 0, -1, Number.NaN, 1.5]) expect(isAlive(nobody)).toBe(false);
 });

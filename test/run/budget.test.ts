@@ -1,4 +1,4 @@
-// A budget: where it stops a run, what counts against it in this session and in those before, and what it refuses.
+// A budget: when it stops a run, what counts against it in this and earlier sessions, and what it refuses.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { temporaryFolder } from '../support/cli.js';
 import { type MadeUp, recordOf, runMadeUp } from '../support/made-up-stage.js';
 import { randomFrom } from '../support/random.js';
 
-/** Runs a made-up stage of calls that cost ten tokens each, under a budget. */
+/** Runs a made-up stage under a budget, with calls that cost ten tokens each. */
 async function within(settings: BudgetSettings, options: Omit<MadeUp, 'dir'> & { readonly dir: string }) {
   const run = await runMadeUp({ ...options, listeners: [...(options.listeners ?? []), budgetListener(settings)] });
   return { asked: run.asked, result: await run.result };
@@ -27,7 +27,7 @@ function reply(log: Partial<Extract<ModelOutcome, { status: 'ok' }>['log']> = {}
   };
 }
 
-test('a run stops once it has spent its budget, with everything kept, and a larger one goes on with the rest', async () => {
+test('a run stops once it has spent its budget and keeps everything; a larger budget continues with the remaining rows', async () => {
   const dir = await temporaryFolder();
   const first = await within({ budgetTokens: 25 }, { dir, answer: () => reply() });
   expect(first.result).toMatchObject({
@@ -45,14 +45,14 @@ test('a run stops once it has spent its budget, with everything kept, and a larg
   expect(await output(dir)).toBe(await output(whole));
 });
 
-test('a budget that is spent to the token is spent, and one token more is not', async () => {
+test('a budget spent to the last token is spent; a budget of one token more allows another call', async () => {
   const { asked } = await within({ budgetTokens: 30 }, { dir: await temporaryFolder(), answer: () => reply() });
   expect(asked).toHaveLength(3);
   const more = await within({ budgetTokens: 31 }, { dir: await temporaryFolder(), answer: () => reply() });
   expect(more.asked).toHaveLength(4);
 });
 
-test('where earlier sessions have spent it, nothing is opened and nothing asked', async () => {
+test('if earlier sessions spent the budget, no backend is opened and no row is asked', async () => {
   const dir = await temporaryFolder();
   await within({ budgetTokens: 20 }, { dir, answer: () => reply() });
   const openBackend = () => Promise.reject(new Error('it was opened'));
@@ -60,12 +60,12 @@ test('where earlier sessions have spent it, nothing is opened and nothing asked'
   expect([asked, result.exitCode, result.asked]).toEqual([[], EXIT.later, 0]);
 });
 
-test('a budget that the last row spends leaves the run complete', async () => {
+test('a run whose last row spends the budget is complete', async () => {
   const { result } = await within({ budgetTokens: 60 }, { dir: await temporaryFolder(), answer: () => reply() });
   expect(result).toMatchObject({ exitCode: EXIT.done, manifest: { state: 'complete' } });
 });
 
-describe('what came to no record', () => {
+describe('spending that never became a record', () => {
   const unreadable: MadeUp['settle'] = async () => 'again';
 
   test('counts in this session', async () => {
@@ -75,7 +75,7 @@ describe('what came to no record', () => {
     expect(result.manifest.unrecorded).toEqual({ calls: 4, usage: { promptTokens: 32, completionTokens: 8 } });
   });
 
-  test('counts in the next one: a judge that nobody can read does not spend its budget again and again', async () => {
+  test('counts in the next session, so a judge whose replies are unreadable does not spend its budget twice', async () => {
     const dir = await temporaryFolder();
     const options = { dir, answer: () => reply(), settle: unreadable };
     await within({ budgetTokens: 40 }, options);
@@ -85,7 +85,7 @@ describe('what came to no record', () => {
     expect(further.result.manifest.unrecorded).toMatchObject({ calls: 6 });
   });
 
-  test('is part of the record that comes in the end, and is not counted twice', async () => {
+  test('becomes part of the record once there is one, and is counted once', async () => {
     let asked = 0;
     const settle: MadeUp['settle'] = async (job, outcome) => (asked++ === 0 ? 'again' : recordOf(job, outcome));
     const dir = await temporaryFolder();
@@ -97,7 +97,7 @@ describe('what came to no record', () => {
     expect(later.result.ledger.tokens).toBe(30);
   });
 
-  test('is told by what was broken off, as estimated', async () => {
+  test('includes the estimated cost of calls that were broken off', async () => {
     const dir = await temporaryFolder();
     const stop = new AbortController();
     const openBackend: MadeUp['openBackend'] = async () => ({
@@ -118,7 +118,7 @@ describe('what came to no record', () => {
   });
 });
 
-test('records that were replaced stay spent', async () => {
+test('replaced records still count as spent', async () => {
   const dir = await temporaryFolder();
   const log = { attempts: 1, usage: { promptTokens: 8, completionTokens: 2 }, ms: 1, host: 'here' };
   const failing = () => ({ status: 'failed', class: 'malformed', reason: 'no text', log }) as const;
@@ -128,7 +128,7 @@ test('records that were replaced stay spent', async () => {
   expect((await within({ budgetTokens: 61 }, { dir, rows: 4 })).asked).toEqual(['row-3']);
 });
 
-test('a server that counts nothing is estimated, and counted against the budget', async () => {
+test('calls that the server does not count are estimated and charged to the budget', async () => {
   const uncounted = { sent: 32, received: 8 };
   const answer = () => reply({ usage: {}, uncounted });
   const dir = await temporaryFolder();
@@ -138,7 +138,7 @@ test('a server that counts nothing is estimated, and counted against the budget'
   expect((await within({ budgetTokens: 30 }, { dir })).asked).toEqual([]);
 });
 
-test('no call starts at the moment at which slots fall free together and the budget is spent', async () => {
+test('no call starts when many slots become free at the moment the budget is spent', async () => {
   let waiting: (() => void)[] = [];
   const answer = () =>
     new Promise<ModelOutcome>((resolve) => {
@@ -155,20 +155,20 @@ test('no call starts at the moment at which slots fall free together and the bud
 describe('a budget in dollars', () => {
   const at = { model: 'my-model', hosts: ['gpu-1:8000'] };
 
-  test('is refused where nobody knows a price, with the two ways on', () => {
+  test('is refused if no price is known, with the two ways forward', () => {
     const refused = () => requirePriced({ budgetUsd: 5 }, false, at);
     expect(refused).toThrow(expect.objectContaining({ exitCode: EXIT.usage }));
     expect(refused).toThrow(/none is known for "my-model" at gpu-1:8000.*--prices FILE.*--budget-tokens/);
   });
 
-  test('is taken where a price is known, and a budget in tokens anywhere', () => {
+  test('is accepted if a price is known; a budget in tokens is always accepted', () => {
     expect(() => requirePriced({ budgetUsd: 5 }, true, at)).not.toThrow();
     expect(() => requirePriced({ budgetTokens: 5 }, false, at)).not.toThrow();
   });
 });
 
 describe('calls in flight', () => {
-  /** Plays calls of random sizes, `concurrency` at a time, each as long as its output, until the budget is spent. */
+  /** Plays calls of random sizes, `concurrency` at a time, each taking as long as its output, until the budget is spent. */
   function play(seed: number, lengthOf: (random: () => number) => number, maxTokens = 4_096) {
     const random = randomFrom(seed);
     const concurrency = 1 + Math.floor(random() * 64);
@@ -208,7 +208,7 @@ describe('calls in flight', () => {
         calls++;
         continue;
       }
-      // Nothing waits where nothing is in flight.
+      // A call is never held back while none is in flight.
       if (flying.length === 0) return { beyond: (spent() - budget) / dearest, isSpent: isOver, widest, concurrency };
       flying.sort((a, b) => a.end - b.end);
       const first = flying.shift();
@@ -219,16 +219,16 @@ describe('calls in flight', () => {
   }
 
   test.each<[string, (random: () => number) => number, number?]>([
-    ['one token', () => 0, 1],
-    ['alike', () => 1],
-    ['evenly spread', (random) => random()],
+    ['one token long', () => 0, 1],
+    ['equally long', () => 1],
+    ['evenly distributed', (random) => random()],
     ['mostly short', (random) => -Math.log(1 - random())],
-    ['short but for a few', (random) => (random() < 0.03 ? 4 : 0.3 * random())],
-  ])('spend a budget, and less than one call beyond, with outputs that are %s', (_what, lengthOf, maxTokens) => {
+    ['short with a few exceptions', (random) => (random() < 0.03 ? 4 : 0.3 * random())],
+  ])('spend a budget and overshoot by less than one call, with outputs that are %s', (_what, lengthOf, maxTokens) => {
     const runs = Array.from({ length: 250 }, (_, seed) => play(seed + 1, lengthOf, maxTokens));
     expect(runs.every(({ isSpent }) => isSpent)).toBe(true);
     expect(Math.max(...runs.map(({ beyond }) => beyond))).toBeLessThanOrEqual(1);
-    // Most have all the calls in flight that they may.
+    // Most reach the full concurrency.
     expect(runs.filter(({ widest, concurrency }) => widest === concurrency).length).toBeGreaterThan(120);
   });
 });

@@ -1,4 +1,4 @@
-// `--events`: what stands in the file, over sessions and kills, and what becomes of a run whose file cannot be written.
+// `--events`: what the file contains across sessions and kills, and what happens if it cannot be written.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -48,7 +48,7 @@ async function setUp(answer: Handler = () => reply(), rows = 6) {
 
 const types = (events: readonly { readonly type: string }[]) => events.map(({ type }) => type);
 
-test('a run is told from its beginning to its end, each row with its domain, tokens, seconds and cost', async () => {
+test('a run is reported from start to end, each row with its domain, tokens, seconds and cost', async () => {
   const run = await setUp(({ index }) => (index === 0 ? { status: 400, body: { error: `no ${KEY}` } } : reply()));
   const flags = ['--prices', join(run.dir, 'prices.yaml'), '--label', 'step-100', '--concurrency', '1'];
   const { code } = await awb([...run.args, ...flags, '--events', run.file]);
@@ -81,7 +81,7 @@ test('a run is told from its beginning to its end, each row with its domain, tok
   expect(await readFile(run.file, 'utf8')).not.toContain(KEY);
 });
 
-test('judge, calibrate, likelihood and scenarios tell of themselves, each into the same file', async () => {
+test('judge, calibrate, likelihood and scenarios report their events, each to the same file', async () => {
   const run = await setUp(({ body, path }) => {
     if (path.endsWith('/completions') && body.messages === undefined) return { content: 'x' };
     return { content: JSON.stringify(body.messages).includes('Format') ? verdict(4) : 'fine' };
@@ -99,7 +99,7 @@ test('judge, calibrate, likelihood and scenarios tell of themselves, each into t
   expect([...new Set(kinds)]).toEqual(['infer', 'judge', 'calibrate', 'scenarios', 'likelihood']);
 });
 
-test('the file goes on over the sessions of a run, behind a line that a kill has torn', async () => {
+test('later sessions of a run append to the file, after a line that a kill has torn', async () => {
   const run = await setUp();
   const flags = [...run.args, '--events', run.file, '--concurrency', '1'];
   expect((await awb([...flags, '--budget-tokens', '250'])).code).toBe(EXIT.later);
@@ -111,7 +111,7 @@ test('the file goes on over the sessions of a run, behind a line that a kill has
     reason: expect.stringContaining('budget'),
   });
   await truncate(run.file, first.length - 30);
-  // A loss of power may leave zeros behind the last whole line.
+  // A power loss may leave zeros after the last complete line.
   await appendFile(run.file, '\0\0\0');
   expect((await awb(flags)).code).toBe(EXIT.done);
   const events = await run.events();
@@ -122,7 +122,7 @@ test('the file goes on over the sessions of a run, behind a line that a kill has
   expect((await run.events()).at(-1)).toMatchObject({ type: 'finished', state: 'complete', asked: 0, exit_code: 0 });
 });
 
-test('a budget is told at its tenths and once where it is reached', async () => {
+test('a budget is reported at each tenth, and once when it is reached', async () => {
   const run = await setUp(undefined, 20);
   await awb([...run.args, '--events', run.file, '--concurrency', '1', '--budget-tokens', '1100', '--quiet']);
   const budgets = (await run.events()).filter(({ type }) => type === 'budget');
@@ -130,7 +130,7 @@ test('a budget is told at its tenths and once where it is reached', async () => 
   expect(budgets.map(({ reached }) => reached)).toEqual([...Array(10).fill(false), true]);
 });
 
-test('a killed run leaves whole lines, and no line says that it finished', async () => {
+test('a killed run leaves only complete lines, and none says that it finished', async () => {
   const run = await setUp(({ index }) => (index < 4 ? reply() : 'hang'), 12);
   const { child, ended } = startAwb([...run.args, '--events', run.file, '--concurrency', '1']);
   const lines = async () => (await readFile(run.file, 'utf8').catch(() => '')).split('"type":"row"').length - 1;
@@ -141,14 +141,17 @@ test('a killed run leaves whole lines, and no line says that it finished', async
 });
 
 describe('a file that cannot be written', () => {
-  test.runIf(process.platform === 'linux')('because the disk is full costs one notice, and nothing else', async () => {
-    const run = await setUp();
-    const { code, stderr } = await awb([...run.args, '--events', '/dev/full']);
-    expect(code).toBe(EXIT.done);
-    expect(
-      stderr.match(/cannot write --events \/dev\/full \(ENOSPC\); the run continues without events/g),
-    ).toHaveLength(1);
-  });
+  test.runIf(process.platform === 'linux')(
+    'because the disk is full causes one notice and has no other effect',
+    async () => {
+      const run = await setUp();
+      const { code, stderr } = await awb([...run.args, '--events', '/dev/full']);
+      expect(code).toBe(EXIT.done);
+      expect(
+        stderr.match(/cannot write --events \/dev\/full \(ENOSPC\); the run continues without events/g),
+      ).toHaveLength(1);
+    },
+  );
 
   test.each([
     ['-', EXIT.usage, /--events - is not a file; choose one/],
@@ -164,7 +167,7 @@ describe('a file that cannot be written', () => {
   });
 });
 
-describe("a file of the run's own", () => {
+describe('a file that the run itself writes', () => {
   test('is refused before anything is asked', async () => {
     const run = await setUp();
     const { code, stdout, stderr } = await awb([
@@ -178,11 +181,11 @@ describe("a file of the run's own", () => {
 
   test.each([
     ['by its own name', (out: string) => join(out, 'predictions.jsonl')],
-    ['such as its manifest', (out: string) => join(out, 'predictions.manifest.json')],
-    ['such as its lock', (out: string) => join(out, '.predictions.lock')],
-    ['such as that of its rollout', (out: string) => join(out, 'rollout.jsonl')],
+    ['if it is its manifest', (out: string) => join(out, 'predictions.manifest.json')],
+    ['if it is its lock', (out: string) => join(out, '.predictions.lock')],
+    ['if it is the file of its rollout', (out: string) => join(out, 'rollout.jsonl')],
     ['through a link to its folder', (_: string, dir: string) => join(dir, 'link/predictions.jsonl')],
-    ['through a link that leads nowhere yet', (_: string, dir: string) => join(dir, 'own.jsonl')],
+    ['through a link to a file that does not exist yet', (_: string, dir: string) => join(dir, 'own.jsonl')],
   ])('is refused %s', async (_, fileIn) => {
     const run = await setUp();
     await symlink('out', join(run.dir, 'link'));
@@ -192,7 +195,7 @@ describe("a file of the run's own", () => {
     expect(stderr).toMatch(/is a broken link; choose a file|is a file that the run itself writes; choose another/);
   });
 
-  test('is none where it lies beside them', async () => {
+  test('does not include a new file in the same folder', async () => {
     const run = await setUp();
     expect((await awb([...run.args, '--events', join(run.out, 'events.jsonl')])).code).toBe(EXIT.done);
   });
@@ -207,7 +210,7 @@ test.runIf(process.platform !== 'win32')('a FIFO is refused before anything is a
   expect(stderr).toMatch(/--events .*fifo is not a file; choose one, which others can follow with tail -f/);
 });
 
-test('limits, pauses and outages are told where they change', async () => {
+test('limits, pauses and outages are reported when they change', async () => {
   const dir = await temporaryFolder();
   const calm: BackendStatus = { inFlight: 1, limit: 8, pausedMs: 0, outages: [] };
   const outage = { host: 'gpu-1:8000', hasAnswered: true, forMs: 10, nextMs: 10, leftMs: 1_000 };
@@ -246,12 +249,12 @@ test('limits, pauses and outages are told where they change', async () => {
   ]);
 });
 
-test('docs/events.md has each type, and each member of it', async () => {
+test('docs/events.md lists every type and every member of it', async () => {
   const page = await readFile(join(import.meta.dirname, '../../docs/events.md'), 'utf8');
   for (const type of EVENT_TYPES) expect(page).toContain(`| \`${type}\` |`);
 });
 
-test('hostile reasons are one line of text that steers no terminal', async () => {
+test('a hostile reason becomes one line of text that cannot control a terminal', async () => {
   const dir = await temporaryFolder();
   const file = join(dir, 'events.jsonl');
   const io = { cwd: dir, stderr: { write() {} }, env: {} } as never;

@@ -1,4 +1,4 @@
-// A run's folder: what is opened, what is refused or set aside, and the lock that is given back whatever happens.
+// A run's folder: what is opened, refused or set aside, and that the lock is always released.
 
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -34,7 +34,7 @@ const isFree = () =>
     () => false,
   );
 
-/** A run with one row and its manifest. */
+/** A run with one row and a manifest. */
 async function begin(): Promise<void> {
   const folder = await open();
   await folder.journal.append(RECORD);
@@ -42,7 +42,7 @@ async function begin(): Promise<void> {
   await folder.close();
 }
 
-test('a folder is made with those above it, locked while it is open, and found again', async () => {
+test('a folder is created with its parents, locked while it is open, and found again', async () => {
   const folder = await open();
   expect(await isFree()).toBe(false);
   expect(folder.stored).toBeUndefined();
@@ -55,7 +55,7 @@ test('a folder is made with those above it, locked while it is open, and found a
   await again.close();
 });
 
-test('who works in it is named', async () => {
+test('the process that works in a folder is named', async () => {
   const folder = await open();
   const manifest = { ...MANIFEST, state: 'running', process: { pid: 7, host: 'there' } };
   await writeFile(folder.manifestPath, JSON.stringify(manifest));
@@ -63,14 +63,14 @@ test('who works in it is named', async () => {
   await folder.close();
 });
 
-describe('the lock is given back where', () => {
-  test('the identity is another one', async () => {
+describe('the lock is released if', () => {
+  test('the identity differs', async () => {
     await begin();
     await expect(open({ identity: () => ({ model: 'M' }) })).rejects.toMatchObject({ exitCode: EXIT.identityDiffers });
     expect(await isFree()).toBe(true);
   });
 
-  test('rows lie there that no run wrote', async () => {
+  test('the folder contains rows that no run wrote', async () => {
     await mkdir(dir, { recursive: true });
     await writeFile(join(dir, 'predictions.jsonl'), 'somebody wrote this\n');
     await expect(open()).rejects.toMatchObject({
@@ -82,7 +82,7 @@ describe('the lock is given back where', () => {
   });
 });
 
-test('a run that holds no row binds nobody to its settings', async () => {
+test('a run without rows does not bind later runs to its settings', async () => {
   await (await open()).close();
   await writeFile(join(dir, 'predictions.manifest.json'), JSON.stringify(MANIFEST));
   const folder = await open({ identity: (stored) => ({ model: 'M', stored }) });
@@ -90,7 +90,7 @@ test('a run that holds no row binds nobody to its settings', async () => {
   await folder.close();
 });
 
-test('what a fresh run finds is kept aside', async () => {
+test('a fresh run sets aside what it finds', async () => {
   await begin();
   const folder = await open({ fresh: true });
   expect(folder.journal.size).toBe(0);
@@ -99,17 +99,17 @@ test('what a fresh run finds is kept aside', async () => {
   expect((await readdir(join(dir, aside))).sort()).toEqual(['predictions.journal.jsonl', 'predictions.manifest.json']);
 });
 
-describe('a folder that is only looked at', () => {
+describe('a folder opened for a dry run', () => {
   const view = (options: Parameters<typeof open>[0] = {}) => open({ ...options, dryRun: true });
 
-  test('need not be there, and is not made', async () => {
+  test('need not exist, and is not created', async () => {
     const folder = await view();
     expect([folder.journal.size, folder.stored, folder.identity]).toEqual([0, undefined, { model: 'm' }]);
     await folder.close();
     await expect(readdir(dir)).rejects.toThrow('ENOENT');
   });
 
-  test('shows what is done, a torn line and remains of killed writers as they are', async () => {
+  test('shows what is done, and leaves a torn line and the files of killed writers untouched', async () => {
     await begin();
     const torn = `${await readFile(join(dir, 'predictions.journal.jsonl'), 'utf8')}{"id":"b#0","ro`;
     await writeFile(join(dir, 'predictions.journal.jsonl'), torn);
@@ -125,7 +125,7 @@ describe('a folder that is only looked at', () => {
     expect(await readFile(join(dir, 'predictions.journal.jsonl'), 'utf8')).toBe(torn);
   });
 
-  test('counts as empty where the run is to begin anew, and nothing is set aside', async () => {
+  test('counts as empty if the run is to start afresh, and nothing is set aside', async () => {
     await begin();
     const before = await readdir(dir);
     const folder = await view({ fresh: true, identity: () => ({ model: 'another' }) });
@@ -134,7 +134,7 @@ describe('a folder that is only looked at', () => {
     expect(await readdir(dir)).toEqual(before);
   });
 
-  test('is refused where the run itself would be', async () => {
+  test('is refused if the run itself would be', async () => {
     await begin();
     await expect(view({ identity: () => ({ model: 'another' }) })).rejects.toMatchObject({
       exitCode: EXIT.identityDiffers,

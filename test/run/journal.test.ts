@@ -1,4 +1,4 @@
-// The journal: what was appended is there again, whatever kill, disk or hand was at its file.
+// The journal: what was appended is still there, whatever a kill, a disk or a person did to its file.
 
 import { execFileSync } from 'node:child_process';
 import { appendFile, mkdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
@@ -21,7 +21,7 @@ afterEach(async () => {
   for (const journal of opened.splice(0)) await journal.close();
 });
 
-/** Opens the journal, each record summed up as its gen. */
+/** Opens the journal; the summary of each record is its gen. */
 async function reopen(at = path): Promise<Journal<string>> {
   const journal = await openJournal(at, (record) => (record.row as { gen: string }).gen.toUpperCase());
   opened.push(journal);
@@ -36,7 +36,7 @@ const gensOf = (journal: Journal<string>) =>
   Object.fromEntries([...journal.ids()].map((id) => [id, journal.read(id).row.gen]));
 
 describe('a journal', () => {
-  test('begins empty and gives back what was appended, in this session and in the next', async () => {
+  test('starts empty and returns what was appended, in this session and in the next', async () => {
     const journal = await reopen();
     expect(journal.size).toBe(0);
     const odd = record('a#0', 'é😀\u2028\n\u0000"\\');
@@ -61,7 +61,7 @@ describe('a journal', () => {
     expect(gensOf(await reopen())).toEqual({ a: 'second' });
   });
 
-  test('a thousand records appended at once are each on the disk when their append resolves, in order', async () => {
+  test('of a thousand records appended at once, each is on the disk when its append resolves, in order', async () => {
     const journal = await reopen();
     const ids = Array.from({ length: 1000 }, (_, index) => rowId(`key${index}`, 0));
     await Promise.all(
@@ -76,7 +76,7 @@ describe('a journal', () => {
     expect(journal.size).toBe(1000);
   });
 
-  test('appends that follow each other at every odd moment all resolve', async () => {
+  test('appends that follow each other at irregular moments all resolve', async () => {
     const journal = await reopen();
     const chain = async (name: string, pause: () => Promise<unknown>) => {
       for (let index = 0; index < 50; index++) {
@@ -94,7 +94,7 @@ describe('a journal', () => {
     expect(journal.size).toBe(200);
   });
 
-  test('close waits for what is being appended', async () => {
+  test('close waits for pending appends', async () => {
     const journal = await reopen();
     const appended = journal.append(record('a'));
     await journal.close();
@@ -102,7 +102,7 @@ describe('a journal', () => {
     expect(gensOf(await reopen())).toEqual({ a: 'gen of a' });
   });
 
-  test('a record that nobody wrote is an error', async () => {
+  test('reading a record that was never written is an error', async () => {
     const journal = await reopen();
     expect(() => journal.read('a')).toThrow('no journal record for a');
   });
@@ -130,7 +130,7 @@ describe('a torn last line', () => {
   });
 
   test.each([
-    ['NUL bytes, as a power cut leaves them', '\0'.repeat(5000)],
+    ['NUL bytes, as a power loss leaves them', '\0'.repeat(5000)],
     ['half a record and NUL bytes', '{"id":"b","row":{"ge\0\0\0\0'],
     ['a record without its line feed', JSON.stringify(record('b'))],
   ])('of %s', async (_what, tail) => {
@@ -147,7 +147,7 @@ describe('a torn last line', () => {
     expect(next.repaired).toBeUndefined();
   });
 
-  test('of spaces does no harm', async () => {
+  test('of spaces is harmless', async () => {
     const journal = await reopen();
     await journal.append(record('a'));
     await journal.close();
@@ -159,7 +159,7 @@ describe('a torn last line', () => {
   });
 });
 
-describe('a line in between that is no record', () => {
+describe('a broken line in the middle', () => {
   test.each<[string, string | Uint8Array]>([
     ['NUL bytes', '\0\0\0'],
     ['a torn record', '{"id":"x","row":{"gen":"y'],
@@ -169,10 +169,10 @@ describe('a line in between that is no record', () => {
     ['an id of another type', '{"id":1,"row":{"gen":"x"},"log":{}}'],
     ['no row', '{"id":"x","log":{}}'],
     ['a row of null', '{"id":"x","row":null,"log":{}}'],
-    ['a row of other things', sealed({ id: 'x', row: {}, log: {} }).subarray(0, -1)],
+    ['a row of something else', sealed({ id: 'x', row: {}, log: {} }).subarray(0, -1)],
     ['no log', '{"id":"x","row":{"gen":"x"}}'],
-    ['bytes that are no UTF-8', sealed(record('x')).subarray(0, -1).fill(0xff, 20, 21)],
-  ])('%s: is passed over and said', async (_what, line) => {
+    ['bytes that are not UTF-8', sealed(record('x')).subarray(0, -1).fill(0xff, 20, 21)],
+  ])('%s: is skipped and reported', async (_what, line) => {
     await writeFile(
       path,
       Buffer.concat([sealed(record('a')), Buffer.from(line as string), Buffer.from('\n'), sealed(record('b'))]),
@@ -185,8 +185,8 @@ describe('a line in between that is no record', () => {
   });
 });
 
-describe('a journal in which a bit has flipped', () => {
-  test('never gives back what was not written, wherever the bit is', async () => {
+describe('a journal with a flipped bit', () => {
+  test('never returns anything that was not written, wherever the bit is', async () => {
     const journal = await reopen();
     const written = { a: 'gen of a, an é', b: 'gen of b', c: 'gen of c' };
     for (const [id, gen] of Object.entries(written)) await journal.append(record(id, gen));
@@ -205,7 +205,7 @@ describe('a journal in which a bit has flipped', () => {
     }
   });
 
-  test('names the lines, and says that their rows are asked again', async () => {
+  test('names the broken lines, and says that their rows will be asked again', async () => {
     const journal = await reopen();
     for (const id of ['a', 'b', 'c', 'd']) await journal.append(record(id));
     await journal.close();
@@ -219,7 +219,7 @@ describe('a journal in which a bit has flipped', () => {
     expect(gensOf(await reopen())).toEqual({ a: 'gen of a', b: 'gen of b', c: 'gen of c' });
   });
 
-  test('while it is open gives no record back', async () => {
+  test('does not return a record that was changed while it is open', async () => {
     const journal = await reopen();
     await journal.append(record('a'));
     const text = await readFile(path, 'utf8');
@@ -231,7 +231,7 @@ describe('a journal in which a bit has flipped', () => {
 test.each([
   ['a FIFO', () => void execFileSync('mkfifo', [path])],
   ['a device', () => symlink('/dev/zero', path)],
-])('%s is no journal', async (_what, make) => {
+])('%s is refused as a journal', async (_what, make) => {
   await make();
   await expect(openJournal(path, () => '')).rejects.toMatchObject({
     exitCode: EXIT.cannotCreate,
@@ -239,7 +239,7 @@ test.each([
   });
 });
 
-/** Appends three records at a time until one fails; the ids whose append resolved, and the error. */
+/** Appends three records at a time until one fails; returns the ids whose append resolved, and the error. */
 async function fill(journal: Journal<string>): Promise<{ kept: string[]; error: unknown }> {
   const kept: string[] = [];
   for (let round = 0; round < 2000; round++) {
@@ -252,7 +252,7 @@ async function fill(journal: Journal<string>): Promise<{ kept: string[]; error: 
   throw new Error('it never became full');
 }
 
-describe('a disk that is full', () => {
+describe('a full disk', () => {
   const mountable = (() => {
     try {
       execFileSync('unshare', ['-m', 'true'], { stdio: 'ignore' });
@@ -262,31 +262,34 @@ describe('a disk that is full', () => {
     }
   })();
 
-  // Mounting needs root; where it cannot be done, the limit on the file's size below shows the same.
-  test.skipIf(!mountable)('stops the run, loses no finished record, tears none, and can be continued', async () => {
-    const mount = join(dir, 'small');
-    await mkdir(mount);
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', mount]);
-    onTestFinished(() => void execFileSync('umount', ['-l', mount]));
-    const at = join(mount, 'journal.jsonl');
-    await writeFile(join(mount, 'ballast'), 'x'.repeat(10_000));
-    const journal = await reopen(at);
-    const { kept, error } = await fill(journal);
-    expect(error).toMatchObject({ name: 'UserError', exitCode: EXIT.cannotWrite });
-    expect((error as Error).message).toMatch(/the disk is full; all rows finished before are safe/);
-    expect(kept.length).toBeGreaterThan(10);
-    await expect(journal.append(record('late'))).rejects.toBe(error);
-    await journal.close();
-    await rm(join(mount, 'ballast'));
-    const next = await reopen(at);
-    expect(next.repaired).toBeUndefined();
-    expect([...next.ids()]).toEqual(kept);
-    await next.append(record('late'));
-    expect(next.read('late').row.gen).toBe('gen of late');
-    await next.close();
-  });
+  // Mounting needs root; without it, the limit on file size below shows the same.
+  test.skipIf(!mountable)(
+    'stops the run, neither loses nor tears a finished record, and the run can be continued',
+    async () => {
+      const mount = join(dir, 'small');
+      await mkdir(mount);
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', mount]);
+      onTestFinished(() => void execFileSync('umount', ['-l', mount]));
+      const at = join(mount, 'journal.jsonl');
+      await writeFile(join(mount, 'ballast'), 'x'.repeat(10_000));
+      const journal = await reopen(at);
+      const { kept, error } = await fill(journal);
+      expect(error).toMatchObject({ name: 'UserError', exitCode: EXIT.cannotWrite });
+      expect((error as Error).message).toMatch(/the disk is full; all rows finished before are safe/);
+      expect(kept.length).toBeGreaterThan(10);
+      await expect(journal.append(record('late'))).rejects.toBe(error);
+      await journal.close();
+      await rm(join(mount, 'ballast'));
+      const next = await reopen(at);
+      expect(next.repaired).toBeUndefined();
+      expect([...next.ids()]).toEqual(kept);
+      await next.append(record('late'));
+      expect(next.read('late').row.gen).toBe('gen of late');
+      await next.close();
+    },
+  );
 
-  test('a limit on the size of files acts in the same way, in the middle of a record', async () => {
+  test('a limit on file size has the same effect in the middle of a record', async () => {
     const program = `
       const { openJournal } = await import(${JSON.stringify(join(ROOT, 'dist/run/journal.js'))});
       const journal = await openJournal(process.argv[1], () => 0, { put() {}, at: () => 0 });
@@ -311,13 +314,13 @@ describe('a disk that is full', () => {
   });
 });
 
-describe('a journal that others touch', () => {
+describe('a journal that another program changes', () => {
   test.each([
     ['deleted', () => rm(path)],
     ['deleted with its folder', () => rm(dir, { recursive: true })],
     ['emptied', () => truncate(path)],
     ['cut', () => truncate(path, 20)],
-  ])('%s under the run: the run stops instead of writing where nobody will look', async (_how, touch) => {
+  ])('%s during the run: the run stops instead of writing to a file that is gone', async (_how, touch) => {
     const journal = await reopen();
     await journal.append(record('a'));
     await touch();
@@ -331,7 +334,7 @@ describe('a journal that others touch', () => {
 
   test.each([
     ['a folder in its place', () => mkdir(path)],
-    ['a folder that is not there', () => rm(dir, { recursive: true })],
+    ['a missing folder', () => rm(dir, { recursive: true })],
     ['a file in place of its folder', () => rm(dir, { recursive: true }).then(() => writeFile(dir, ''))],
   ])('%s: it cannot be opened', async (_what, prepare) => {
     await prepare();

@@ -1,4 +1,4 @@
-// What a manifest says of what made a run, and what two runs share.
+// What a manifest says about what made a run, and what two runs share.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { ROOT } from '../support/cli.js';
 const PATH = join(ROOT, 'fixtures/runs-awb-2/step-100/judged.manifest.json');
 
 describe('a run', () => {
-  test('that a judge rated says who judged whom, with what', async () => {
+  test('rated by a judge says who judged whom, and with what', async () => {
     const manifest = await readManifest(PATH);
     const made = madeWith(manifest);
     expect(made).toMatchObject({
@@ -38,7 +38,7 @@ describe('a run', () => {
     expect(Object.values(made.shares)).not.toContain(undefined);
   });
 
-  test('that was measured has neither judge nor rubrics, and its baseline is the world model', async () => {
+  test('of measurements has neither judge nor rubrics, and its baseline is the world model', async () => {
     const manifest = present(await readManifest(PATH));
     const predictions = { ...present(manifest.predictions), identity: { baseline: 'persistence' } };
     expect(madeWith({ ...manifest, identity: { mode: 'metrics' }, predictions })).toMatchObject({
@@ -54,13 +54,13 @@ describe('a run', () => {
   });
 });
 
-test('of a file of the official script nothing is known but that its judge rates', () => {
+test('a file of the official script only shows that a judge rated it', () => {
   const { mode, meta, versions, dropped, shares, ...rest } = madeWith(undefined);
   expect({ mode, meta, versions, dropped }).toEqual({ mode: 'rubric', meta: {}, versions: [], dropped: [] });
   expect(new Set([...Object.values(rest), ...Object.values(shares)])).toEqual(new Set([undefined]));
 });
 
-test('a model that was served here is named by its file, whatever snapshot its server reports', () => {
+test('a locally served model is named by its file, whatever snapshot its server reports', () => {
   const judge = { sha256: 'ab'.repeat(32), kv_cache: 'q8_0' };
   const made = madeWith({ identity: { judge, snapshot: 'x' }, servedModels: ['tiny'] });
   expect(made.judgeName).toBe('tiny (sha256 abababababab, cache q8_0)');
@@ -70,7 +70,7 @@ test('a model that was served here is named by its file, whatever snapshot its s
   );
 });
 
-test('whatever a mode’s records depend on is part of what runs share', () => {
+test("everything that a mode's records depend on is part of what runs share", () => {
   const made = (more: object) =>
     madeWith({ identity: { mode: 'gauge', predictions: { file: 'p' }, judge: 'j', ...more } });
   expect(made({ bits: 1, sampling: { seed: 1 } }).method).toEqual({ bits: 1 });
@@ -79,19 +79,19 @@ test('whatever a mode’s records depend on is part of what runs share', () => {
   expect(made({ recheck: 'f', rubrics: { name: 'r' }, verdicts: 'strict', reading: 2 }).method).toBeUndefined();
 });
 
-test('ratings that were framed or read otherwise are of other versions', () => {
+test('ratings made with another frame or reading have other versions', () => {
   const identity = { verdicts: 'strict', reading: 2, rubrics: { name: 'awb-2', fingerprint: 'f', frame: 3 } };
   expect(madeWith({ identity }).versions).toEqual(['reading 2', 'frame 3']);
 });
 
-test('what stands in a manifest as something else than was written is not known', async () => {
+test('a manifest value of the wrong type counts as unknown', async () => {
   const { identity, ...manifest } = JSON.parse(await readFile(PATH, 'utf8'));
   const odd = Object.fromEntries(Object.keys(identity).map((name) => [name, 7]));
   const made = madeWith({ ...manifest, identity: odd });
   expect(made).toMatchObject({ mode: 'rubric', judge: undefined, rubricPack: undefined, sampling: {}, dropped: [] });
 });
 
-describe('two judgings have one judge key', () => {
+describe('two judgings have the same judge key', () => {
   const rubrics = { name: 'awb-2', fingerprint: 'f', frame: 2 };
   const sampling = { temperature: 0.6, maxTokens: 100 };
   const identity = { mode: 'rubric', judge: 'j', snapshot: 'j-1', rubrics, verdicts: 'strict', reading: 3, sampling };
@@ -102,7 +102,7 @@ describe('two judgings have one judge key', () => {
     ['sample judged again', { recheck: 'f' }],
     ['calibration', { calibration: { data: 'd', seed: 0 } }],
     ['order of fields', { sampling: { maxTokens: 100, temperature: 0.6 } }],
-  ])('whatever their %s', (_name, change) => {
+  ])('even if they differ in: %s', (_name, change) => {
     expect(key(change)).toBe(key({}));
   });
 
@@ -114,11 +114,11 @@ describe('two judgings have one judge key', () => {
     ['rubric pack', { rubrics: { ...rubrics, fingerprint: 'g' } }],
     ['frame', { rubrics: { ...rubrics, frame: 3 } }],
     ['way of reading verdicts', { verdicts: 'official' }],
-    ['version of that', { reading: 4 }],
+    ['version of that way', { reading: 4 }],
     ['sampling', { sampling: { ...sampling, temperature: 0 } }],
     ['parameters left out', { sampling: { ...sampling, dropped: ['top_k'] } }],
     ['anything that a later version adds', { schema: 1 }],
-  ])('only where they share the %s', (_name, change) => {
+  ])('only if they agree in: %s', (_name, change) => {
     expect(key(change)).not.toBe(key({}));
   });
 

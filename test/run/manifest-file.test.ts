@@ -1,4 +1,4 @@
-// A manifest on disk: written under its checksum, read again, and what tells that somebody changed it or its file.
+// A manifest on disk: written with its checksum, read back, and how a later change to it or its file shows.
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -32,25 +32,25 @@ beforeEach(async () => {
   path = join(await temporaryFolder(), 'predictions.manifest.json');
 });
 
-test('none is none', async () => {
+test('a missing manifest reads as undefined', async () => {
   expect(await readManifest(path)).toBeUndefined();
 });
 
-test('what was written is read, and nothing is said of it', async () => {
+test('a manifest is read back as it was written, with nothing to report', async () => {
   await writeManifest(path, MANIFEST);
   const read = await readManifest(path);
   expect(read).toMatchObject(MANIFEST);
   expect(changeSince(read, 'predictions.jsonl', 'aa')).toBeUndefined();
 });
 
-test('a file of other bytes, and a manifest of other figures, are said to be changed', async () => {
+test('other bytes in the file, and other figures in the manifest, are reported as changes', async () => {
   await writeManifest(path, MANIFEST);
   expect(changeSince(await readManifest(path), 'p.jsonl', 'bb')).toMatch(/^p\.jsonl was edited or damaged .*SHA-256/);
   await writeFile(path, (await readFile(path, 'utf8')).replace('"ok": 1', '"ok": 2'));
   expect(changeSince(await readManifest(path), 'p.jsonl', 'aa')).toMatch(/^the manifest of p\.jsonl was edited/);
 });
 
-test('of a run without a manifest, or of one without hashes, nothing can be said', () => {
+test('without a manifest, or with one that has no hashes, nothing is reported', () => {
   const { output: _, ...older } = MANIFEST;
   expect(changeSince(undefined, 'p.jsonl', 'aa')).toBeUndefined();
   expect(changeSince(older, 'p.jsonl', 'aa')).toBeUndefined();

@@ -1,4 +1,4 @@
-// Listeners of a stage: what they hear, how one of them ends a run, and what one that fails costs.
+// Listeners of a stage: what they hear, how one can end a run, and what happens if one fails.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import type { Beginning, StageListener } from '../../src/run/stage-contract.js';
 import { temporaryFolder } from '../support/cli.js';
 import { fine, type MadeUp, runMadeUp } from '../support/made-up-stage.js';
 
-/** Writes down all that it hears. */
+/** Records everything that it hears. */
 function scribe(): StageListener & { readonly heard: string[] } {
   const heard: string[] = [];
   return {
@@ -22,7 +22,7 @@ function scribe(): StageListener & { readonly heard: string[] } {
   };
 }
 
-/** Stops the run once so many rows are settled. */
+/** Stops the run once `rows` rows are settled. */
 function stopper(rows: number): StageListener {
   let settled = 0;
   let stop: Beginning['stop'] = () => {};
@@ -40,7 +40,7 @@ async function output(dir: string): Promise<string[]> {
   return (await readFile(join(dir, 'predictions.jsonl'), 'utf8')).trim().split('\n');
 }
 
-test('every listener hears the beginning, each row with its cost, and the end, in one order', async () => {
+test('every listener hears the start, each row with its cost, and the end, in the same order', async () => {
   const dir = await temporaryFolder();
   const [one, two] = [scribe(), scribe()];
   await (await runMadeUp({ dir, rows: 3, listeners: [one, two] })).result;
@@ -52,7 +52,7 @@ test('every listener hears the beginning, each row with its cost, and the end, i
   expect(two.heard).toEqual(one.heard);
 });
 
-test('a reply that is asked for again is told with what it cost, like any other', async () => {
+test('a reply whose row is asked again is reported with its cost, like any other', async () => {
   const listener = scribe();
   let asked = 0;
   const settle: MadeUp['settle'] = async ({ id }) => (asked++ === 0 ? 'again' : { id, row: { status: 'ok' }, log: {} });
@@ -60,14 +60,14 @@ test('a reply that is asked for again is told with what it cost, like any other'
   expect(listener.heard.slice(1, -1)).toEqual(['answered row-0 10', 'answered row-0 10', 'settled row-0 ok 20']);
 });
 
-test('who stops a run says with which code the command exits, and the first to stop it is heard', async () => {
+test('the first listener to stop a run decides the exit code and the reason', async () => {
   const stopping = (code: ExitCode): StageListener => ({ begins: ({ stop }) => stop(`code ${code}`, code) });
   const listeners = [stopping(EXIT.later), stopping(EXIT.unavailable)];
   const { exitCode, stopReason } = await (await runMadeUp({ dir: await temporaryFolder(), listeners })).result;
   expect([exitCode, stopReason]).toEqual([75, 'code 75']);
 });
 
-test('what is done already is told at the beginning, and a run in which nothing is to be asked is silent', async () => {
+test('the start reports what is already done, and a run with nothing left to ask reports nothing', async () => {
   const dir = await temporaryFolder();
   await (await runMadeUp({ dir, rows: 3, listeners: [stopper(2)] })).result;
   const listener = scribe();
@@ -78,7 +78,7 @@ test('what is done already is told at the beginning, and a run in which nothing 
   expect(silent.heard).toEqual([]);
 });
 
-test('what earlier sessions spent is told at the beginning, rows among it that were asked again since', async () => {
+test('the start reports what earlier sessions spent, including rows that were asked again since', async () => {
   const dir = await temporaryFolder();
   const told: number[] = [];
   const ledger: StageListener = { begins: ({ ledger: { tokens } }) => void told.push(tokens) };
@@ -90,7 +90,7 @@ test('what earlier sessions spent is told at the beginning, rows among it that w
   expect(told).toEqual([0, 10, 20]);
 });
 
-test("the backend's status can be had from the time at which it is open", async () => {
+test("the backend's status is available once it is open", async () => {
   const statuses: unknown[] = [];
   let status: Beginning['status'] = () => undefined;
   const listener: StageListener = {
@@ -105,7 +105,7 @@ test("the backend's status can be had from the time at which it is open", async 
 });
 
 describe('a listener that stops the run', () => {
-  test('has nothing more started, all finished rows kept, and the same command go on with the others', async () => {
+  test('starts no more rows and keeps all finished ones, and the same command continues with the others', async () => {
     const dir = await temporaryFolder();
     const [before, after] = [scribe(), scribe()];
     const first = await runMadeUp({ dir, listeners: [before, stopper(2), after] });
@@ -130,7 +130,7 @@ describe('a listener that stops the run', () => {
     expect(await output(dir)).toHaveLength(6);
   });
 
-  test('lets calls in flight end, and keeps their rows', async () => {
+  test('lets calls in flight finish, and keeps their rows', async () => {
     const dir = await temporaryFolder();
     let letGo = () => {};
     const slow = new Promise<void>((resolve) => {
@@ -153,12 +153,12 @@ describe('a listener that stops the run', () => {
     expect(asked).toEqual([]);
   });
 
-  test('with the last row leaves the run complete', async () => {
+  test('at the last row leaves the run complete', async () => {
     const { result } = await runMadeUp({ dir: await temporaryFolder(), listeners: [stopper(6)] });
     expect(await result).toMatchObject({ exitCode: EXIT.done, manifest: { state: 'complete' } });
   });
 
-  test('gives way to the user, who has interrupted the run', async () => {
+  test('yields to the user who interrupts the run', async () => {
     const interrupt = new AbortController();
     const user: StageListener = { notice: () => interrupt.abort('SIGINT') };
     const options = { dir: await temporaryFolder(), listeners: [stopper(2), user], stop: interrupt.signal };

@@ -1,4 +1,4 @@
-// A stage: rows asked again, rows whose records have become stale, and what is left when something breaks.
+// A stage: rows asked again, rows whose records have become stale, and what remains after an error.
 
 import { expect, test } from 'vitest';
 import { EXIT, UserError } from '../../src/core/errors.js';
@@ -6,7 +6,7 @@ import { oneByOne, type StageJob } from '../../src/run/stage-contract.js';
 import { temporaryFolder } from '../support/cli.js';
 import { recordOf, runMadeUp } from '../support/made-up-stage.js';
 
-test('a row that is to be asked again is so before the next one', async () => {
+test('a row that must be asked again is asked before the next row', async () => {
   let tries = 0;
   const settle = async (...[job, outcome]: Parameters<typeof recordOf>) =>
     job.id === 'row-1' && ++tries < 3 ? ('again' as const) : recordOf(job, outcome);
@@ -15,7 +15,7 @@ test('a row that is to be asked again is so before the next one', async () => {
   expect(await result).toMatchObject({ exitCode: EXIT.done, asked: 3, manifest: { counts: { ok: 3 } } });
 });
 
-test('rows whose records become stale while others are asked are asked again in the same session', async () => {
+test('rows whose records become stale during a session are asked again in that session', async () => {
   let form = 'old';
   const stage = { stampOf: () => form };
   const settle = async (...[job, outcome]: Parameters<typeof recordOf>) => {
@@ -40,7 +40,7 @@ test('rows that need no model are settled without a backend', async () => {
   expect(await result).toMatchObject({ exitCode: EXIT.done, asked: 150 });
 });
 
-test('what breaks the asking off is thrown once the rows before are saved', async () => {
+test('an error that stops the asking is thrown after the rows before it are saved', async () => {
   const dir = await temporaryFolder();
   const broken = new UserError('the key was refused', EXIT.authRefused);
   const answer = ({ id }: { id: string }) => {

@@ -1,4 +1,4 @@
-// The last words of a run that a listener ended early.
+// The final message of a run that a listener ended early.
 
 import { expect, test } from 'vitest';
 import type { Io } from '../../src/core/types.js';
@@ -6,7 +6,7 @@ import { printStageResult } from '../../src/run/summary.js';
 import { temporaryFolder } from '../support/cli.js';
 import { runMadeUp } from '../support/made-up-stage.js';
 
-test('a run that was stopped early says why, and how it goes on, as text and as a document', async () => {
+test('a run that was stopped early says why and how to continue, as text and as a document', async () => {
   const dir = await temporaryFolder();
   const { result } = await runMadeUp({ dir, listeners: [{ begins: ({ stop }) => stop('the budget is spent') }] });
   const printed: string[] = [];

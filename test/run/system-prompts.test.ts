@@ -1,4 +1,4 @@
-// What a world model is told in front of a row's dialogue, and what the run's identity says of it.
+// The system prompt that a world model gets before a row's dialogue, and what the run's identity records about it.
 
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
@@ -21,20 +21,20 @@ interface Given {
 }
 
 describe('--system-prompt', () => {
-  test("row is the row's own, and its identity is what it was", async () => {
+  test("row uses the row's own prompt, and leaves the identity as before", async () => {
     const prompts = await opened('row');
     expect(prompts.of(row)).toBe('Tools: {"name": "look"}');
     expect([prompts.identity, prompts.remarks, prompts.refusal('kitchen')]).toEqual(['row', [], undefined]);
   });
 
-  test('bundled is the text of the domain alone, by its fingerprint', async () => {
+  test("bundled uses only the domain's text, identified by its fingerprint", async () => {
     const bundled = await loadPrompts('world-model');
     const prompts = await opened('bundled');
     expect(prompts.of(row)).toBe(bundled.prompt('web'));
     expect(prompts.identity).toBe(`bundled ${bundled.fingerprint}`);
   });
 
-  test("bundled+row puts a blank line between the bundled text and the row's own, and none where the row has none", async () => {
+  test("bundled+row puts a blank line between the bundled text and the row's own; none if the row has no prompt", async () => {
     const { fingerprint, prompt } = await loadPrompts('world-model');
     const prompts = await opened('bundled+row');
     expect(prompts.of(row)).toBe(`${prompt('web')}\n\n${row.systemPrompt}`);
@@ -42,7 +42,7 @@ describe('--system-prompt', () => {
     expect(prompts.identity).toBe(`bundled+row ${fingerprint}`);
   });
 
-  test('a file is the text of every row, known by its hash; ./row is a file of that name', async () => {
+  test('a file is the prompt of every row, identified by its hash; ./row is a file of that name', async () => {
     const text = 'You are a door.\nYou open.';
     const prompts = await opened('./row', { files: { row: `${text}\r\n`.replace('\nYou', '\r\nYou') } });
     expect([prompts.of(row), prompts.of({ ...row, domain: 'kitchen', systemPrompt: '' })]).toEqual([text, text]);
@@ -67,7 +67,7 @@ describe('--system-prompt', () => {
 describe('--domain-prompts', () => {
   const files = { 'own/kitchen.txt': 'You are a kitchen.\n', 'own/web.txt': 'You are my web.', 'own/notes.md': 'x' };
 
-  test('adds domains, replaces bundled ones, leaves the others, and is in the identity', async () => {
+  test('adds domains, replaces bundled ones, leaves the others, and is part of the identity', async () => {
     const bundled = await loadPrompts('world-model');
     const prompts = await opened('bundled', { files, domainPrompts: 'own' });
     const of = (domain: string) => prompts.of({ ...row, domain });
@@ -78,7 +78,7 @@ describe('--domain-prompts', () => {
     expect(other.identity).not.toBe(prompts.identity);
   });
 
-  test('a domain of neither is refused with what would help', async () => {
+  test('a domain without any prompt is refused with a hint', async () => {
     const prompts = await opened('bundled+row', { files, domainPrompts: 'own' });
     expect(prompts.refusal('kitchen')).toBeUndefined();
     expect(prompts.refusal('garden')).toMatch(/no bundled system prompt for the domain "garden"; put garden\.txt/);

@@ -1,4 +1,4 @@
-// What a run has come to, counted from its rows.
+// The counts of a run, computed from its rows.
 
 import { describe, expect, test } from 'vitest';
 import { present } from '../../src/core/errors.js';
@@ -8,7 +8,7 @@ import { fine, runMadeUp } from '../support/made-up-stage.js';
 
 const log = { attempts: 1, usage: { promptTokens: 5 }, ms: 1, host: 'here' };
 
-test('rows are counted by what became of each, and those that cannot be asked among the chosen', async () => {
+test('rows are counted by outcome; rows that cannot be asked count as chosen', async () => {
   const answer = ({ id }: { id: string }) =>
     id === 'row-1' ? ({ status: 'failed', class: 'timeout', reason: 'too slow', log } as const) : fine();
   const { result } = await runMadeUp({ dir: await temporaryFolder(), rows: 3, answer, stage: { absent: { web: 2 } } });
@@ -32,7 +32,7 @@ test('a row that is judged again is chosen once, and each of its judgements is c
   expect((await result).manifest).toMatchObject({ chosen: { mcp: 2 }, counts: { chosen: 4, ok: 4 } });
 });
 
-describe('what the records took', () => {
+describe('what the records consumed', () => {
   const price = { model: 'm', source: 'x', input: 1, output: 10 };
   const reply = (usage: Usage, chars?: number) =>
     ({ status: 'ok', content: 'fine', log: { ...log, usage, ...(chars === undefined ? {} : { chars }) } }) as const;
@@ -46,7 +46,7 @@ describe('what the records took', () => {
     return (await result).manifest;
   };
 
-  test('tokens and money are summed by domain, and what cannot be priced is counted', async () => {
+  test('tokens and money are summed by domain, and records without a price are counted', async () => {
     const { costs, price: kept } = await manifestOf([
       reply({ promptTokens: 1_000_000, completionTokens: 100_000 }, 4_000_000),
       reply({ promptTokens: 500_000, completionTokens: 0, reasoningTokens: 0 }),
@@ -65,7 +65,7 @@ describe('what the records took', () => {
     });
   });
 
-  test('a row that failed and was asked again took both records, each priced by its own calls, and its characters are those of the latest', async () => {
+  test('a row that failed and was asked again consumed both records, each priced by its own calls; its characters are those of the latest', async () => {
     const dir = await temporaryFolder();
     const tiers = { base: 1, tiers: [{ start: 500_000, price: 100 }] };
     const stage = {
@@ -74,7 +74,7 @@ describe('what the records took', () => {
     const usage = { promptTokens: 800_000, completionTokens: 0 };
     const failed = (more: object) =>
       ({ status: 'failed', class: 'timeout', reason: 'slow', log: { ...log, usage, ...more } }) as const;
-    // Two calls of half the prompt each, then one that nobody counted, then one that is kept.
+    // Two calls of half the prompt each, then one without a count, then one that is kept.
     await runMadeUp({ dir, rows: 1, stage, answer: () => failed({ tries: 2 }) });
     await runMadeUp({ dir, rows: 1, stage, answer: () => failed({ usage: {} }) });
     const { result } = await runMadeUp({
@@ -93,14 +93,14 @@ describe('what the records took', () => {
     expect(tokens).toEqual({ promptTokens: 200_000, completionTokens: 0 });
   });
 
-  test('a row that needed no call took nothing', async () => {
+  test('a row that needed no call consumed nothing', async () => {
     const { result } = await runMadeUp({ dir: await temporaryFolder(), rows: 2, stage: { asks: () => false } });
     const { manifest } = await result;
     const nothing = { rows: 0, usage: {}, usd: 0 };
     expect([manifest.costs, manifest.pace]).toEqual([{ mcp: nothing, terminal: nothing }, undefined]);
   });
 
-  test('calls and the time of asking are added up over sessions', async () => {
+  test('calls and asking time add up across sessions', async () => {
     const dir = await temporaryFolder();
     const failing = () => ({ status: 'failed', class: 'timeout', reason: 'slow', log }) as const;
     const first = (await (await runMadeUp({ dir, rows: 2, answer: failing })).result).manifest.pace;

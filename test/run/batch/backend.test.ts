@@ -1,4 +1,4 @@
-// A result is known by what its request says: none is taken for the answer to another request.
+// A result is matched by what its request says, so none is read as the answer to another request.
 
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -15,7 +15,7 @@ interface Named {
 }
 const JOBS: readonly Named[] = IDS.map((id) => ({ id, group: id }));
 
-/** One session over the folder; `textOf` says what a job asks. */
+/** One session over the folder; `textOf` gives the text that a job sends. */
 async function session(dir: string, textOf = (id: string) => `asked ${id}`) {
   const outcomes: Record<string, ModelOutcome> = {};
   const endpoints = { baseUrls: [], proxies: [], model: 'm', apiKey: '', prefix: 'model' } as const;
@@ -69,7 +69,7 @@ async function answered(dir: string, name: string, status = 200): Promise<void> 
 }
 
 describe("a job's first request", () => {
-  it('is written once, and its result is its answer', async () => {
+  it('is written once, and its result becomes its answer', async () => {
     const dir = await temporaryFolder();
     expect(await session(dir)).toMatchObject({ written: 3 });
     expect(await session(dir)).toMatchObject({ written: 0, awaited: 3 });
@@ -78,7 +78,7 @@ describe("a job's first request", () => {
     for (const id of IDS) expect(outcomes[id]).toMatchObject({ status: 'ok', content: `to asked ${id}` });
   });
 
-  it('is another one where it asks something else, and its result is asked for anew', async () => {
+  it("is written again if the job's text changes, and the old result is not used", async () => {
     const dir = await temporaryFolder();
     await session(dir);
     await answered(dir, 'results.jsonl');
@@ -87,7 +87,7 @@ describe("a job's first request", () => {
     expect(Object.keys(changed.outcomes).sort()).toEqual(['a#0', 'c#0']);
   });
 
-  it('is made where its result has it tried again, under the seed of the next try', async () => {
+  it('is followed by a retry under the next seed if its result was a failure worth retrying', async () => {
     const dir = await temporaryFolder();
     await session(dir);
     await answered(dir, 'results.jsonl', 500);

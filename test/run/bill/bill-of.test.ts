@@ -1,4 +1,4 @@
-// The sums of a bill, against the price catalogue's own calculation, and how long its calls take.
+// The sums of a bill, checked against the price catalogue's own calculation, and how long its calls take.
 
 import { calcPrice } from '@pydantic/genai-prices';
 import { expect, test } from 'vitest';
@@ -16,25 +16,28 @@ const call = (prompt_tokens: number, cached_tokens: number, output_tokens: Estim
 test.each([
   ['openai', 'gpt-5.2', 'api.openai.com'],
   ['google', 'gemini-2.5-pro', 'generativelanguage.googleapis.com'],
-])('calls at %s %s are priced one by one, as the catalogue does, tiers and all', async (providerId, model, host) => {
-  const price = (await openPrices()).priceOf({ model, hosts: [host], at: AT });
-  const sizes = [1_000, 150_000, 199_999, 200_001, 700_000];
-  const output = { expected: 300, at_least: 0, at_most: 1_000 };
-  const charges = sizes.map((tokens) => chargesOf(call(tokens, tokens / 2, output), price));
-  let [plain, cached] = [0, 0];
-  for (const tokens of sizes) {
-    const usage = { input_tokens: tokens, output_tokens: 300 };
-    const of = (more: object) => calcPrice({ ...usage, ...more }, model, { providerId, timestamp: AT })?.total_price;
-    plain += of({}) ?? Number.NaN;
-    cached += of({ cache_read_tokens: tokens / 2 }) ?? Number.NaN;
-  }
-  const { usd, usd_cached } = sumOf(charges, price);
-  expect(usd?.expected).toBeCloseTo(plain, 9);
-  expect(usd_cached?.expected).toBeCloseTo(cached, 9);
-  expect(usd?.at_most).toBeGreaterThan(plain);
-});
+])(
+  'calls at %s %s are priced one by one, tiers included, as the catalogue prices them',
+  async (providerId, model, host) => {
+    const price = (await openPrices()).priceOf({ model, hosts: [host], at: AT });
+    const sizes = [1_000, 150_000, 199_999, 200_001, 700_000];
+    const output = { expected: 300, at_least: 0, at_most: 1_000 };
+    const charges = sizes.map((tokens) => chargesOf(call(tokens, tokens / 2, output), price));
+    let [plain, cached] = [0, 0];
+    for (const tokens of sizes) {
+      const usage = { input_tokens: tokens, output_tokens: 300 };
+      const of = (more: object) => calcPrice({ ...usage, ...more }, model, { providerId, timestamp: AT })?.total_price;
+      plain += of({}) ?? Number.NaN;
+      cached += of({ cache_read_tokens: tokens / 2 }) ?? Number.NaN;
+    }
+    const { usd, usd_cached } = sumOf(charges, price);
+    expect(usd?.expected).toBeCloseTo(plain, 9);
+    expect(usd_cached?.expected).toBeCloseTo(cached, 9);
+    expect(usd?.at_most).toBeGreaterThan(plain);
+  },
+);
 
-test('with a cache, what it does not hold yet costs what writing into it costs, where a provider charges for that', async () => {
+test('with a cache, uncached tokens are billed as cache writes if the provider charges for those', async () => {
   const [providerId, model] = ['anthropic', 'claude-sonnet-4-5'];
   const price = (await openPrices()).priceOf({ model, hosts: ['api.anthropic.com'], at: AT });
   const usage = { input_tokens: 1_000, cache_read_tokens: 400, cache_write_tokens: 600, output_tokens: 300 };
@@ -43,7 +46,7 @@ test('with a cache, what it does not hold yet costs what writing into it costs, 
   expect(usd_cached?.expected).toBeCloseTo(official ?? Number.NaN, 9);
 });
 
-test('a sum has the bounds of its parts together', () => {
+test('the bounds of a sum are the sums of the bounds of its parts', () => {
   const price = { model: 'm', source: 's', input: 1, output: 10 };
   const bounded = chargesOf(call(1e6, 5e5, { expected: 1e6, at_least: 0, at_most: 2e6 }), price);
   const both = sumOf([bounded, bounded], price);
@@ -52,7 +55,7 @@ test('a sum has the bounds of its parts together', () => {
   expect(both.usd).toEqual({ expected: 22, at_least: 2, at_most: 42 });
 });
 
-test('without a price there is no cost, which is not a cost of zero', () => {
+test('without a price there is no cost, not a cost of zero', () => {
   const total = sumOf([chargesOf(call(10, 0, { expected: 1, at_least: 0, at_most: 1 }), undefined)], undefined);
   expect(total).toMatchObject({ usd: null, usd_cached: null, prompt_tokens: 10 });
 });
@@ -65,15 +68,19 @@ const charges = {
 const from = { runs: ['a'], models: ['m'] };
 
 test.each([
-  ['a rate that is given', { rate: 30, measured: 60 }, { by: 'rate', seconds: 240, at_least: false }],
-  ['a measured one', { measured: 60 }, { by: 'measured', seconds: 120, at_least: false, ...from }],
-  ['a limit of calls below it', { rate: 30, rpm: 10 }, { by: 'rpm', seconds: 720, at_least: false }],
-  ['a limit of tokens below both', { rate: 30, rpm: 10, tpm: 60_000 }, { by: 'tpm', seconds: 1_200, at_least: false }],
-  ['a limit alone, which is the least', { rpm: 10 }, { by: 'rpm', seconds: 720, at_least: true }],
-])('the time goes by %s', (_, speed, time) => {
+  ['a given rate', { rate: 30, measured: 60 }, { by: 'rate', seconds: 240, at_least: false }],
+  ['a measured rate', { measured: 60 }, { by: 'measured', seconds: 120, at_least: false, ...from }],
+  ['a lower limit of calls', { rate: 30, rpm: 10 }, { by: 'rpm', seconds: 720, at_least: false }],
+  [
+    'a limit of tokens lower than both',
+    { rate: 30, rpm: 10, tpm: 60_000 },
+    { by: 'tpm', seconds: 1_200, at_least: false },
+  ],
+  ['a limit only, which gives a lower bound', { rpm: 10 }, { by: 'rpm', seconds: 720, at_least: true }],
+])('the time is computed from %s', (_, speed, time) => {
   expect(timeOf(charges, speed, from)).toMatchObject(time);
 });
 
-test('the time is unknown where nothing is known', () => {
+test('the time is unknown if no rate or limit is known', () => {
   expect(timeOf(charges, {}, from)).toBeNull();
 });

@@ -1,4 +1,4 @@
-// What earlier runs measured, taken together.
+// What earlier runs measured, pooled.
 
 import { describe, expect, test } from 'vitest';
 import { measuredIn } from '../../../src/run/bill.js';
@@ -15,8 +15,8 @@ const cost = (rows: number, completionTokens: number, chars = 0, promptTokens = 
   counted: { rows, chars, promptTokens },
 });
 
-describe('characters a token', () => {
-  test('are summed over the runs, by domain where one was measured', () => {
+describe('characters per token', () => {
+  test('are summed over the runs, by domain if one was measured', () => {
     const measured = measuredIn([
       run('a', { mcp: cost(2, 0, 300, 100) }),
       run('b', { mcp: cost(1, 0, 500, 100), web: cost(1, 0, 400, 200) }),
@@ -26,7 +26,7 @@ describe('characters a token', () => {
     expect(['mcp', 'web', 'os'].map((domain) => measured.charactersPerToken(domain)?.ratio)).toEqual([4, 2, undefined]);
   });
 
-  test('that no tokenizer has are not believed', () => {
+  test('are ignored if no tokenizer could produce them', () => {
     expect(measuredIn([run('a', { mcp: cost(1, 0, 1_000_000, 1) })]).charactersPerToken()).toBeUndefined();
     expect(measuredIn([run('a', { mcp: cost(1, 0, 10, 1_000) })]).charactersPerToken()).toBeUndefined();
     const partly = measuredIn([run('a', { mcp: cost(1, 0, 100, 0), web: cost(1, 0, 300, 100) })]);
@@ -34,8 +34,8 @@ describe('characters a token', () => {
   });
 });
 
-describe('output tokens a row', () => {
-  test('are the mean of the runs, by domain and in all', () => {
+describe('output tokens per row', () => {
+  test('are the mean of the runs, by domain and overall', () => {
     const measured = measuredIn([
       run('a', { mcp: cost(10, 1_000), web: cost(10, 3_000) }),
       run('b', { mcp: cost(10, 2_000) }),
@@ -44,13 +44,13 @@ describe('output tokens a row', () => {
     expect(measured.output()).toEqual({ rows: 30, perRow: 200 });
   });
 
-  test('are unknown where no server counted them', () => {
+  test('are unknown if no server counted them', () => {
     expect(measuredIn([run('a', { mcp: { rows: 3, usage: { promptTokens: 7 } } })]).output()).toBeUndefined();
     expect(measuredIn([]).output()).toBeUndefined();
   });
 });
 
-test('the share of caches is that of servers that tell', () => {
+test('the share of cached tokens counts only servers that report it', () => {
   const told = (cachedTokens: number, promptTokens: number) => ({ rows: 1, usage: { cachedTokens, promptTokens } });
   const runs = [
     run('a', { mcp: told(10, 100), web: { rows: 1, usage: { promptTokens: 1_000 } } }),
@@ -60,7 +60,7 @@ test('the share of caches is that of servers that tell', () => {
   expect(measuredIn([]).cachedShare).toBeUndefined();
 });
 
-test('the pace is that of all calls over all of their time', () => {
+test('the pace is all calls divided by all of their time', () => {
   const runs = [
     run('a', {}, { calls: 100, seconds: 60 }),
     run('b', {}, { calls: 20, seconds: 180 }),

@@ -1,4 +1,4 @@
-// The bill for a terminal: what is known, what is not, and from what.
+// The bill as terminal text: what is known, what is not, and where each figure comes from.
 
 import { describe, expect, test } from 'vitest';
 import type { Bill, BillDocument, Charges } from '../../../src/run/bill.js';
@@ -42,11 +42,11 @@ const billOf = (document: Partial<BillDocument> = {}): Bill => ({
   overlong: undefined,
 });
 
-/** The text without its line breaks. */
+/** The text with its line breaks removed. */
 const flowing = (bill: Bill) => billText(bill, LOOK).replace(/\s+/g, ' ');
 
 describe('the text', () => {
-  test('shows every domain and all of them, within 80 columns', () => {
+  test('shows each domain and the total, within 80 columns', () => {
     const text = billText(billOf(), LOOK);
     expect(flowing(billOf())).toMatch(
       /^World model gpt-5\.2, api\.openai\.com: 2,201 rows, 30 done, 1 that cannot be asked, 2,170 to ask /,
@@ -55,13 +55,13 @@ describe('the text', () => {
     expect(text.split('\n').filter((line) => line.length > 80)).toEqual([]);
   });
 
-  test("calls who is asked an agent where one takes the judge's place", () => {
+  test('says "Agent" instead of "Judge" if an agent is asked', () => {
     const bill = billOf({ kind: 'judge' });
     expect(flowing(bill)).toMatch(/^Judge gpt-5\.2, /);
     expect(flowing({ ...bill, asksAgent: true })).toMatch(/^Agent gpt-5\.2, /);
   });
 
-  test('says of each figure where it comes from', () => {
+  test('gives the source of each figure', () => {
     const text = flowing(billOf());
     expect(text).toContain('290,000,000 characters, 3.61 a token, as earlier runs measured.');
     expect(text).toContain('thinking included: the mean of 41 rows of earlier runs');
@@ -73,7 +73,7 @@ describe('the text', () => {
     expect(text).toContain('17.9 calls a minute, as in earlier runs');
   });
 
-  test('says "unknown" where nobody knows', () => {
+  test('says "unknown" for what is not known', () => {
     const unpriced = { ...charges, usd: null, usd_cached: null };
     const known = { total: unpriced, domains: [{ domain: 'mcp', ...unpriced }], output_by: { by: 'truth' } as const };
     const text = flowing(billOf({ ...known, price: null, time: null, measured_cache: null, tokens_by: GUESS }));
@@ -92,13 +92,13 @@ describe('the text', () => {
       'Output: 9,876,543 tokens, the length of the ground truths, without thinking',
     ],
     ['a guess', { by: 'guess', tokens_per_call: 600 }, 'Output: 9,876,543 tokens, 600 for each call, without thinking'],
-  ] as const)('says that the output goes by %s, and what would tell more', (_, output_by, words) => {
+  ] as const)('says that the output is estimated from %s, and how to get a better estimate', (_, output_by, words) => {
     const text = flowing(billOf({ output_by }));
     expect(text).toContain(words);
     expect(text).toContain('(--estimate-from RUN uses what a run measured); at most 71,106,560 (--max-tokens).');
   });
 
-  test('shows what servers and files are called without what could steer the terminal', () => {
+  test('shows names of servers and files without anything that could control the terminal', () => {
     const hostile = '\x1b]0;owned\x07wm\x1b[2J\n\u202eevil';
     const from = { runs: [hostile], models: [hostile] };
     const bill = billOf({

@@ -1,11 +1,11 @@
-// Progress on stderr: what a person at a terminal sees, and what a log file holds.
+// Progress on stderr: what a person sees on a terminal, and what a log file contains.
 
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { BackendStatus } from '../../../src/core/types.js';
 import { openProgress, type Progress } from '../../../src/run/progress.js';
 import { holdText } from '../../support/messages.js';
 
-/** A terminal of a given size that knows as many sequences as the block needs, and no more. */
+/** A terminal of a given size that knows only the control sequences that the block needs. */
 class Screen {
   readonly isTTY = true;
   columns: number;
@@ -54,7 +54,7 @@ afterEach(() => {
 
 interface Bench {
   readonly progress: Progress;
-  /** From now on this is how the backend does. */
+  /** Sets the backend's status from now on. */
   watch(status: BackendStatus): void;
   pass(ms: number): void;
   running(): boolean;
@@ -106,7 +106,7 @@ function settle(progress: Progress, rows: number, row: Parameters<Progress['sett
 describe('on a terminal', () => {
   test('one block shows rows, failures, rates, calls in flight, pause and time left, redrawn in place', () => {
     const screen = new Screen();
-    // Rows come in the order of the files; the block lists domains as the tables do.
+    // Rows arrive in the order of the files; the block lists domains in the order of the tables.
     const totals = new Map([
       ['terminal', 50],
       ['mcp', 100],
@@ -130,7 +130,7 @@ describe('on a terminal', () => {
     );
   });
 
-  test.each([80, 60])('what stands on a screen of %d columns', async (columns) => {
+  test.each([80, 60])('a screen of %d columns', async (columns) => {
     const totals = new Map(Object.entries({ terminal: 354, mcp: 286, swe: 300, 'my-own': 9, web: 1_200 }));
     let text = '';
     for (const [color, LANG] of [
@@ -168,7 +168,7 @@ describe('on a terminal', () => {
     await holdText(`progress-${columns}`, text);
   });
 
-  test('a storm of rows and notices is drawn at most ten times a second', () => {
+  test('a burst of rows and notices causes at most ten redraws per second', () => {
     const screen = new Screen();
     const { progress, pass } = open(screen);
     const before = screen.writes;
@@ -189,7 +189,7 @@ describe('on a terminal', () => {
     expect(screen.writes).toBe(1);
   });
 
-  test('notices stand above the block, in order, and stay when the block is gone', () => {
+  test('notices appear above the block, in order, and stay when the block is gone', () => {
     const screen = new Screen();
     const { progress, pass } = open(screen);
     progress.notice('first');
@@ -203,7 +203,7 @@ describe('on a terminal', () => {
     expect(screen.text).toBe('first\nsecond\nthird\n');
   });
 
-  test('finish stops the timer, and a second finish changes nothing', () => {
+  test('finish stops the timer, and calling it again changes nothing', () => {
     const screen = new Screen();
     const { progress, running } = open(screen);
     progress.finish();
@@ -213,7 +213,7 @@ describe('on a terminal', () => {
     expect(screen.text).toBe(after);
   });
 
-  test('an outage is shown with its times of day, and the latest failure in one line that harms no terminal', () => {
+  test('an outage is shown with its times of day, and the latest failure in one line that cannot harm a terminal', () => {
     const screen = new Screen();
     const { pass, watch } = open(screen);
     const outage = { host: '127.0.0.1:8000', hasAnswered: true, forMs: 20_000, nextMs: 4_200, leftMs: 580_000 };
@@ -231,7 +231,7 @@ describe('on a terminal', () => {
     );
   });
 
-  test('an engine that is waited for is not ready yet', () => {
+  test('an engine that is still starting is shown as not ready', () => {
     const screen = new Screen();
     const { pass, watch } = open(screen);
     const outage = { host: 'gpu:8000', hasAnswered: false, forMs: 60_000, nextMs: 9_000, leftMs: 840_000 };
@@ -258,7 +258,7 @@ describe('on a terminal', () => {
     expect(screen.lines.length).toBeLessThanOrEqual(rows);
   });
 
-  test('rows that are settled again, since their records became stale, are not counted twice', () => {
+  test('rows that are settled again because their records became stale are counted once', () => {
     const screen = new Screen();
     const { progress, pass } = open(screen);
     settle(progress, 50);
@@ -267,7 +267,7 @@ describe('on a terminal', () => {
     expect(screen.lines[0]).toBe('infer ##########..........  50/100  50 %');
   });
 
-  test('colours appear only where they are wanted', () => {
+  test('colours appear only if they are wanted', () => {
     const written: string[] = [];
     const stderr = { isTTY: true, columns: 80, write: (text: string) => void written.push(text) };
     for (const color of [false, true]) {
@@ -291,7 +291,7 @@ describe('without a terminal', () => {
     expect(out.lines.slice(1)).toEqual(['infer 0/100 rows; a:8000 silent since 11:59:00, given up at 12:09:00']);
   });
 
-  test('there is a line every 5 % of the rows', () => {
+  test('there is a line for every 5 % of the rows', () => {
     const stderr = log();
     const { progress, pass } = open(stderr);
     for (let row = 0; row < 100; row++) {
@@ -303,7 +303,7 @@ describe('without a terminal', () => {
     expect(stderr.lines.at(-1)).toMatch(/^infer 100\/100 rows/);
   });
 
-  test('a run that is over in a moment has a line for its beginning and one for its end', () => {
+  test('a run that ends at once has one line for its start and one for its end', () => {
     const stderr = log();
     const { progress } = open(stderr);
     settle(progress, 100);
@@ -322,7 +322,7 @@ describe('without a terminal', () => {
     expect(stderr.lines).toHaveLength(4);
   });
 
-  test('an interrupted run ends with where it stands', () => {
+  test('an interrupted run ends with a line about its progress', () => {
     const stderr = log();
     const { progress } = open(stderr);
     settle(progress, 7);
@@ -342,7 +342,7 @@ describe('without a terminal', () => {
 });
 
 describe('rate and time left', () => {
-  test('rows done before this session do not count', () => {
+  test('rows done before this session are not counted', () => {
     const stderr = log();
     const { progress, pass } = open(stderr, { already: new Map([['mcp', 80]]) });
     settle(progress, 3);
@@ -352,8 +352,8 @@ describe('rate and time left', () => {
   });
 });
 
-describe('how much is said', () => {
-  test('quiet says nothing, on a terminal or elsewhere', () => {
+describe('verbosity', () => {
+  test('quiet prints nothing, on a terminal or elsewhere', () => {
     for (const stderr of [new Screen(), log()]) {
       const { progress, pass } = open(stderr, { quiet: true, verbose: true });
       settle(progress, 100, FAILED);
@@ -364,7 +364,7 @@ describe('how much is said', () => {
     }
   });
 
-  test('verbose adds a line for each failed row and none for the others', () => {
+  test('verbose adds a line for each failed row and for no other', () => {
     for (const [verbose, lines] of [
       [true, 2],
       [false, 0],
