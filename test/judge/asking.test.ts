@@ -1,4 +1,4 @@
-// Parts of a judgement, asked one after the other.
+// The parts of a judgement, asked one after the other.
 
 import { describe, expect, it } from 'vitest';
 import { present } from '../../src/core/errors.js';
@@ -13,7 +13,7 @@ interface Said extends Reading {
   readonly text: string;
 }
 
-/** A part that reads any reply but `?`. */
+/** A part that can read any reply except `?`. */
 function part(name: string): Part<Said> {
   return {
     request: () => ({ prompt: name }),
@@ -22,7 +22,7 @@ function part(name: string): Part<Said> {
   };
 }
 
-/** Asks two parts, and makes a measure of how long both replies are. */
+/** Asks two parts, and measures how long both replies are together. */
 const method: Method<readonly [Said, Said]> = {
   name: 'two',
   identity: {},
@@ -39,7 +39,7 @@ const log = { attempts: 2, usage: { completionTokens: 5 }, ms: 10, host: 'h' };
 const reply = (content: string): ModelReply => ({ status: 'ok', content, log });
 const failure: ModelFailure = { status: 'failed', class: 'timeout', reason: 'no token', log };
 
-/** What is asked for one outcome after the other, and what the last one makes. */
+/** The questions asked as each outcome arrives, and the record made at the end. */
 async function play(
   outcomes: readonly (ModelReply | ModelFailure)[],
   { maxRetries = 3, of = method, index = 0 }: { maxRetries?: number; of?: typeof method; index?: number } = {},
@@ -67,7 +67,7 @@ async function play(
 }
 
 describe('the parts of a judgement', () => {
-  it('that nobody could read may stand for something, and the next part is asked', async () => {
+  it('that are unreadable may be given a fallback value, and the next part is asked', async () => {
     const parts = [{ ...part('first'), unread: { status: 'ok', text: 'none' } as const }, part('second')] as const;
     const of = { ...method, parts: () => parts };
     const { asked, record } = await play([reply('?'), reply('?'), reply('ab')], { maxRetries: 2, of });
@@ -75,20 +75,20 @@ describe('the parts of a judgement', () => {
     expect(record).toMatchObject({ measures: { length: 6 } });
   });
 
-  it('are asked in their order, and joined when the last one is read', async () => {
+  it('are asked in order, and joined when the last one is read', async () => {
     const { asked, record } = await play([reply('ab'), reply('cde')]);
     expect(asked).toEqual(['first 0', 'second 3000']);
     expect(record).toMatchObject({ judge: { status: 'ok' }, measures: { length: 5 } });
   });
 
-  it('are asked again each for itself, under another seed', async () => {
+  it('are each retried on their own, under another seed', async () => {
     const { asked, unread, record } = await play([reply('?'), reply('?'), reply('a'), reply('?'), reply('b')]);
     expect(asked).toEqual(['first 0', 'first 1', 'first 2', 'second 3000', 'second 3001']);
     expect(unread).toEqual(['?', '?', '?']);
     expect(record).toMatchObject({ measures: { length: 2 } });
   });
 
-  it('make no judgement where one is unreadable in all tries', async () => {
+  it('give no judgement if one stays unreadable in all tries', async () => {
     const cutOff = { ...reply('?'), finishReason: 'length' };
     const { record } = await play([reply('a'), reply('?'), cutOff], { maxRetries: 2 });
     const reason = 'second is unclear (cut off at max_tokens)';
@@ -97,12 +97,12 @@ describe('the parts of a judgement', () => {
     });
   });
 
-  it('make no judgement where a call fails', async () => {
+  it('give no judgement if a call fails', async () => {
     const { record } = await play([reply('a'), failure]);
     expect(record).toMatchObject({ judge: { status: 'failed', class: 'judge-timeout', reason: 'no token' } });
   });
 
-  it('of a further judgement have seeds of their own', async () => {
+  it('of a further judgement have their own seeds', async () => {
     expect((await play([reply('a'), reply('b')], { index: 1 })).asked).toEqual(['first 48000', 'second 51000']);
   });
 });

@@ -1,4 +1,4 @@
-// What an agent is asked under the mode decision, and what its answers make.
+// What an agent is asked in decision mode, and what its answers give.
 
 import { describe, expect, it } from 'vitest';
 import { present } from '../../src/core/errors.js';
@@ -12,7 +12,7 @@ const click = (bid: number) => `\`\`\`text\nclick('${bid}')\n\`\`\``;
 const TAIL = '\n\nPlease analyze the input above and predict the observation';
 const state = (text: string) => `**Current State:**\n${text}\n\n`;
 
-/** The third turn of a browser's trajectory, which repeats the state in each prompt as real rows do, with a later turn behind it. */
+/** The third turn of a browser trajectory, which repeats the state in each prompt as real rows do, followed by a later turn. */
 const sample: Sample = {
   ...SAMPLE,
   turnIdx: 3,
@@ -41,7 +41,7 @@ async function questions(of: Subject) {
 }
 
 describe('an agent', () => {
-  it('is asked after the truth, twice, after the prediction and after another row’s truth, and all else is the same', async () => {
+  it("is asked twice after the truth, once after the prediction and once after another row's truth, with all else equal", async () => {
     const asked = await questions(subject);
     expect(asked.map((messages) => messages.at(-1))).toEqual(
       ['page three', 'page three', 'page guessed', 'another page'].map((content) => ({ role: 'user', content })),
@@ -49,7 +49,7 @@ describe('an agent', () => {
     for (const messages of asked) expect(messages.slice(0, -1)).toEqual(asked[0]?.slice(0, -1));
   });
 
-  it('sees the task and the first state, its own actions and what came of them, and nothing that comes later', async () => {
+  it('sees the task, the first state, its own actions and their results, and nothing later', async () => {
     const [messages = []] = await questions(subject);
     expect(messages.slice(1)).toEqual([
       { role: 'user', content: '**Task Instruction:**\nBuy it.\n\n**Current State:**\npage zero' },
@@ -62,14 +62,14 @@ describe('an agent', () => {
     ]);
   });
 
-  it('is not told what the environment was told, nor the truth where it is to act on the prediction', async () => {
+  it("does not see the environment's instructions, nor the truth when it has to act on the prediction", async () => {
     const [, , predicted] = await questions(subject);
     const text = JSON.stringify(predicted);
     for (const secret of ['42', 'page three', 'page four', 'analyze', 'repeated', click(4)])
       expect(text).not.toContain(secret);
   });
 
-  it('is told the tools that the environment was told', async () => {
+  it('sees the tools that the environment was given', async () => {
     const tool = '{"name": "view", "parameters": {"type": "object"}}';
     const of = { ...subject, sample: { ...sample, domain: 'swe', systemPrompt: `Answer 42.\n${tool}` } };
     const [[system] = []] = await questions(of);
@@ -77,7 +77,7 @@ describe('an agent', () => {
     expect(system?.content).not.toContain('42');
   });
 
-  it('is not asked about another row’s truth where the file holds none', async () => {
+  it("is not asked about another row's truth if the file has none", async () => {
     const beside = { text: '', failure: { class: 'absent', reason: 'r' } };
     expect(await questions({ ...subject, beside })).toHaveLength(3);
   });
@@ -90,7 +90,7 @@ describe('the record', () => {
     log: { attempts: 1, usage: {}, ms: 1, host: 'h' },
   });
 
-  /** What four replies come to; one that holds no action is one that stayed so after all tries. */
+  /** The measures of up to four replies. A reply without an action stands for one that had none after all tries. */
   async function measures(...replies: readonly string[]) {
     const method = await open();
     const parts = method.parts(subject);
@@ -101,21 +101,21 @@ describe('the record', () => {
       if (reading === undefined) throw new Error(read.status === 'ok' ? '' : read.reason);
       return { reading, reply: reply(content) };
     });
-    // There are as many answers as parts.
+    // There is one answer per part.
     return method.join(answers as never, subject).measures;
   }
 
   it.each([
-    ['alike everywhere', [1, 1, 1, 1], [100, 100, 100]],
-    ['alike but after the other row', [1, 1, 1, 2], [100, 100, 0]],
-    ['unlike after the prediction', [1, 1, 2, 3], [0, 100, 0]],
-    ['as once after the truth', [1, 2, 2, 3], [50, 0, 0]],
-    ['alike but after the truth', [1, 2, 3, 3], [0, 0, 0]],
+    ['that all agree', [1, 1, 1, 1], [100, 100, 100]],
+    ['that agree except after the other row', [1, 1, 1, 2], [100, 100, 0]],
+    ['that differ after the prediction', [1, 1, 2, 3], [0, 100, 0]],
+    ['equal to one of two after the truth', [1, 2, 2, 3], [50, 0, 0]],
+    ['that agree except after the truth', [1, 2, 3, 3], [0, 0, 0]],
   ])('of actions %s', async (_, bids, [agreement, ceiling, floor]) => {
     expect(await measures(...bids.map(click))).toEqual({ agreement, agent_ceiling: ceiling, agent_floor: floor });
   });
 
-  it('of no action after the prediction, where there were two after the truth, says that it led elsewhere', async () => {
+  it('with no action after the prediction, but two after the truth, counts as disagreement', async () => {
     expect(await measures(click(1), click(1), 'I am lost.', 'So am I.')).toEqual({
       agreement: 0,
       agent_ceiling: 100,
@@ -123,28 +123,28 @@ describe('the record', () => {
     });
   });
 
-  it('of no action after the truth is missing: that says nothing of the prediction', async () => {
+  it('with no action after the truth has no value, since that says nothing about the prediction', async () => {
     await expect(measures(click(1), 'I am lost.')).rejects.toThrow(
       'after the true observation no fence, and the action is not a call',
     );
   });
 
-  it('leaves the floor out where no other truth was there', async () => {
+  it('omits the floor if there was no other truth', async () => {
     expect(await measures(click(1), click(1), click(1))).toEqual({ agreement: 100, agent_ceiling: 100 });
   });
 
-  it.each(['empty', 'refused'] as const)('of a prediction that is %s agrees with nothing', async (failure) => {
+  it.each(['empty', 'refused'] as const)('of a prediction that is %s has agreement 0', async (failure) => {
     const { fail } = await open();
     expect(fail({ class: failure, reason: 'r' }, subject).measures).toEqual({ agreement: 0 });
   });
 
-  it('of a prediction that transport lost is missing', async () => {
+  it('of a prediction lost in transport has no value', async () => {
     const { fail } = await open();
     expect(fail({ class: 'prediction', reason: 'r' }, subject)).not.toHaveProperty('measures');
   });
 });
 
-it('a domain without a prompt for agents is refused, and the prompts are a part of the identity', async () => {
+it('a domain without an agent prompt is refused, and the prompts are part of the identity', async () => {
   const { refusal, identity } = await open();
   expect(refusal?.('web')).toBeUndefined();
   expect(refusal?.('robot')).toContain('write how it acts there to DIR/agent/robot.txt');

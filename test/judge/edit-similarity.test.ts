@@ -1,4 +1,4 @@
-// Edits between two texts, against another implementation's figures and the textbook's recurrence.
+// Edit distance of two texts, checked against another implementation's figures and the textbook's recurrence.
 
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
@@ -16,7 +16,7 @@ const { pairs } = JSON.parse(readFileSync(new URL('../../fixtures/metrics.json',
 
 const length = (text: string) => [...text].length;
 
-/** Levenshtein distance by its textbook recurrence: slow, and obviously right. */
+/** Levenshtein distance by its textbook recurrence: slow, but obviously right. */
 function distance(first: string, second: string): number {
   const [a, b] = [[...first], [...second]];
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
@@ -41,7 +41,7 @@ const text = fc.oneof(
   fc.string({ unit: 'binary', minLength: 1, maxLength: 40 }),
 );
 
-test('any two texts are edited into each other in as few steps as the textbook says', () => {
+test('any two texts have the edit distance of the textbook', () => {
   fc.assert(
     fc.property(text, text, (prediction, truth) => {
       const longer = Math.max(length(prediction), length(truth));

@@ -1,4 +1,4 @@
-// Which files a judging goes to, as the mode's part of its identity says.
+// Which file a judging writes to, decided by the mode's part of its identity.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const BEGUN: Identity = {
   rubrics: { name: 'r', fingerprint: 'a' },
 };
 
-/** The file for a judging of another identity, beside one that was begun. */
+/** The file for a judging with another identity, next to one that was started. */
 async function chosenFor(identity: Identity) {
   const dir = await temporaryFolder();
   const manifest = { schema: 'awb.manifest/1', kind: 'judge', identity: BEGUN, state: 'complete', counts: COUNTS };
@@ -24,8 +24,8 @@ async function chosenFor(identity: Identity) {
   return chooseFile(dir, () => identity, { label: undefined, judge: 'j-gauge' });
 }
 
-describe('a judging beside one that was begun', () => {
-  it('goes on with it under the same identity', async () => {
+describe('a judging next to one that was started', () => {
+  it('continues it under the same identity', async () => {
     expect(await chosenFor({ ...BEGUN })).toEqual({ name: 'judged', replaces: false });
   });
 
@@ -36,7 +36,7 @@ describe('a judging beside one that was begun', () => {
     ['other rubrics', { rubrics: { name: 's', fingerprint: 'a' }, version: 2 }],
     ['the rubrics, reworded', { rubrics: { name: 'r', fingerprint: 'b' } }],
     ['another reading of verdicts', { verdicts: 'official', version: 2 }],
-  ])('goes to a file of its own for %s', async (_, change) => {
+  ])('writes to its own file for %s', async (_, change) => {
     const { name, why } = await chosenFor({ ...BEGUN, ...change });
     expect(name).toMatch(/^judged\.j-gauge-[0-9a-f]{6}$/);
     expect(why).toContain('judged.jsonl contains another judging');

@@ -1,4 +1,4 @@
-// Which judgements a judging consists of, in which order they are asked for, and under which seeds.
+// Which judgements a judging consists of, the order in which they are asked for, and their seeds.
 
 import { describe, expect, it } from 'vitest';
 import type { PredictionRef } from '../../src/benchmark/predictions.js';
@@ -13,13 +13,13 @@ function refOf(key: string, more: Partial<PredictionRef> = {}): PredictionRef {
 const idsOf = (jobs: Iterable<JudgeJob>) => Array.from(jobs, ({ id }) => id);
 
 describe('the judgements', () => {
-  it('of one prediction follow each other, and the first has the id of old', () => {
+  it('of one prediction follow each other, and the first has the id that single judgements always had', () => {
     const jobs = jobsOf([refOf('a'), refOf('a', { repeat: 1 })], 3);
     expect(idsOf(jobs)).toEqual(['a#0', 'a#0#1', 'a#0#2', 'a#1', 'a#1#1', 'a#1#2']);
     expect(Array.from(jobs, ({ isFurther = false }) => isFurther)).toEqual([false, true, true, false, true, true]);
   });
 
-  it('of a missing prediction are one', () => {
+  it('of a missing prediction are just one', () => {
     const jobs = jobsOf([refOf('a', { failure: { class: 'timeout', reason: 'r' } }), refOf('b')], 2);
     expect(idsOf(jobs)).toEqual(['a#0', 'b#0', 'b#0#1']);
   });
@@ -43,7 +43,7 @@ describe('the judgements', () => {
     ]);
   });
 
-  it('that a journal knows of are counted by its ids', () => {
+  it('in a journal are counted by their ids', () => {
     expect(recordedCount([])).toBe(0);
     expect(recordedCount(['a-2#0', 'a#7'])).toBe(1);
     expect(recordedCount(['a#0#2', 'a#0'])).toBe(3);
@@ -54,12 +54,12 @@ describe('the judgements', () => {
 describe('seeds', () => {
   const jobOf = (repeat: number, index: number) => judgeJob(refOf('a', { repeat }), index);
 
-  it('of the first judgement depend on repeat and try alone', () => {
+  it('of the first judgement depend only on repeat and try', () => {
     expect(seedOffsetOf(jobOf(0, 0), 0, 0, 3)).toBe(0);
     expect(seedOffsetOf(jobOf(2, 0), 0, 1, 3)).toBe(7);
   });
 
-  it('are given once, to one try of one part of one judgement of one repeat', () => {
+  it('are unique per try, part, judgement and repeat', () => {
     const given = new Set<number>();
     let count = 0;
     for (const repeat of [0, 1, 2, 998, 999]) {

@@ -1,4 +1,4 @@
-// The asking side of judging under a mode of two parts, a chat and a completion, over a loopback judge.
+// Judging in a mode with two parts, a chat and a completion, over a loopback judge.
 
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
@@ -25,7 +25,7 @@ interface Word extends Reading {
   readonly word: string;
 }
 
-/** A first part that wants a number, and a second that completes the truth; both make up two measures. */
+/** A first part that wants a number, and a second that completes the truth; together they give two measures. */
 const twoParts: Mode<readonly [Guess, Word]> = {
   help: 'asks a number and a word',
   noun: 'guesses',
@@ -121,7 +121,7 @@ async function judge(
   }
 }
 
-it('asks both parts of a row one after the other, and joins what was read to one record', async () => {
+it('asks both parts of a row one after the other, and joins the results in one record', async () => {
   const { rows, result, asked } = await judge(({ body }) => ('prompt' in body ? ' rain' : '2.5'));
   expect(result.exitCode).toBe(0);
   expect(asked.map(({ path }) => path)).toEqual([
@@ -139,7 +139,7 @@ it('asks both parts of a row one after the other, and joins what was read to one
   expect(result.manifest.identity).toMatchObject({ judge: 'j', version: 1 });
 });
 
-it('asks a part that could not be read again at once, alone, and under a seed of its own', async () => {
+it('retries an unreadable part at once, without the other part, and under a seed of its own', async () => {
   let chats = 0;
   const { rows, asked } = await judge(({ body }) => ('prompt' in body ? 'sun' : chats++ === 0 ? 'well' : '1'));
   expect(asked.map(({ body }) => 'prompt' in body)).toEqual([false, false, true, false, true]);
@@ -150,7 +150,7 @@ it('asks a part that could not be read again at once, alone, and under a seed of
   ]);
 });
 
-it('fails a row of which one part stays unreadable, and asks no further part of it', async () => {
+it('fails a row if one part stays unreadable, and asks no further part of it', async () => {
   const { rows, result, asked } = await judge(() => 'well', { 'max-retries': ['2'] });
   expect(result.exitCode).toBe(3);
   expect(asked.map(({ body }) => 'prompt' in body)).toEqual([false, false, false, false]);

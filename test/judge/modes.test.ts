@@ -1,4 +1,4 @@
-// The list of modes: what holds for each of them, and what others ask it.
+// The list of modes: what holds for each of them, and what other code asks them.
 
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_MEASURE } from '../../src/core/measures.js';
@@ -24,14 +24,14 @@ const open = (mode: Mode, given: Partial<RubricPack> = {}, holdsReplies = false)
   });
 
 describe.each(Object.entries<Mode>(MODES))('the mode %s', (_, mode) => {
-  it('asks parts where it asks a judge, no more than seeds are counted for, and none where it does not', async () => {
+  it('asks parts if it asks a judge, no more than have seeds, and none otherwise', async () => {
     const method = await open(mode);
     const parts = method.parts({ sample: SAMPLE, gen: 'g', beside: { text: 'other' } }).length;
     expect(parts > 0).toBe(mode.asksJudge);
     expect(parts).toBeLessThanOrEqual(MOST_PARTS);
   });
 
-  it('makes a record of a prediction that is missing', async () => {
+  it('makes a record for a missing prediction', async () => {
     const method = await open(mode);
     const { judge } = method.fail({ class: 'prediction', reason: 'r' }, { sample: SAMPLE, gen: '' });
     expect(judge).toMatchObject({ status: 'failed', class: 'prediction', reason: 'r' });
@@ -39,7 +39,7 @@ describe.each(Object.entries<Mode>(MODES))('the mode %s', (_, mode) => {
 });
 
 describe('the rubric', () => {
-  it('is told apart by pack, reading and frame; official texts never change', async () => {
+  it('is identified by pack, reading and frame; official texts never change', async () => {
     const own = await open(MODES.rubric);
     expect(own.identity).toEqual({
       rubrics: { name: 'mine', fingerprint: 'f', frame: expect.any(Number) },
@@ -53,13 +53,13 @@ describe('the rubric', () => {
     expect(official.identity).toEqual({ rubrics: { name: 'mine', fingerprint: 'f' }, verdicts: 'official' });
   });
 
-  it('holds a judge to the form of its JSON, save for official rubrics, which ask for text around it', async () => {
+  it('constrains the judge to its JSON schema, except for official rubrics, which ask for text around it', async () => {
     expect(await open(MODES.rubric, {}, true)).toHaveProperty('replyForm');
     expect(await open(MODES.rubric)).not.toHaveProperty('replyForm');
     expect(await open(MODES.rubric, { official: true }, true)).not.toHaveProperty('replyForm');
   });
 
-  it('asks for the mark of the case, but where it asks and reads as the official script does', async () => {
+  it('asks for the mark of the case, unless it asks and reads as the official script does', async () => {
     const asked = async (verdicts: VerdictReading | undefined, official: boolean) => {
       const rubrics = async () => ({ ...pack, official });
       const [part] = (await MODES.rubric.open({ verdicts, rubrics })).parts({ sample: SAMPLE, gen: 'g' });
@@ -74,7 +74,7 @@ describe('the rubric', () => {
     await expect(asked('strict', true)).rejects.toThrow('leave --verdicts out');
   });
 
-  it('refuses a domain without a prompt, and says which there are', async () => {
+  it('refuses a domain without a prompt, and lists those that have one', async () => {
     const { refusal } = await open(MODES.rubric);
     expect(refusal?.('web')).toBeUndefined();
     expect(refusal?.('os')).toMatch(/^the rubric pack mine has no prompt for the domain "os", only for web;/);
@@ -88,7 +88,7 @@ describe('the metrics', () => {
     expect(join([], { sample: SAMPLE, gen: '<think>x</think>r' }).measures).toMatchObject({ exact_match: 100 });
   });
 
-  it('count what the model failed to predict as empty, and nothing else', async () => {
+  it('count only what the model failed to predict as empty', async () => {
     const { fail } = await open(MODES.metrics);
     expect(fail({ class: 'refused', reason: 'r' }, { sample: SAMPLE, gen: '' }).measures).toMatchObject({ chrf: 0 });
     expect(fail({ class: 'context-overflow', reason: 'r' }, { sample: SAMPLE, gen: '' })).not.toHaveProperty(
@@ -97,7 +97,7 @@ describe('the metrics', () => {
   });
 });
 
-it('measures are known by their names, with what their mode says of them, and others are taken for shares of 100', () => {
+it('measures have a name and a description from their mode; unknown ones are read as percentages', () => {
   const { measures, words } = MODES.metrics;
   expect(measureOf('chrf')).toEqual({ ...measures.chrf, words, leads: true });
   expect(measureOf('line_f1')).toMatchObject({ words, leads: false });

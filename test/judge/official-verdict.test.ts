@@ -1,4 +1,4 @@
-// The official reading of verdicts, against the golden cases and against Python.
+// The official reading of verdicts, checked against the golden cases and against Python.
 
 import { describe, expect, it } from 'vitest';
 import { DIMENSIONS } from '../../src/core/types.js';
@@ -6,7 +6,7 @@ import { readOfficialVerdict as readOfficially } from '../../src/judge/verdicts.
 import { block, five, golden, others, ratingsOf, scores } from '../support/verdicts.js';
 
 describe('golden judge replies', () => {
-  it('are all read as officially', () => {
+  it('are all read as the official script reads them', () => {
     expect(golden).toHaveLength(333);
     for (const { cat, raw, golden: want } of golden) {
       const verdict = readOfficially(raw);
@@ -24,22 +24,22 @@ describe('golden judge replies', () => {
 describe('the official reading', () => {
   it.each([
     ['a string up to its slash', '"4/5"', 4],
-    ['a slash alone', '"/5"', undefined],
+    ['only a slash', '"/5"', undefined],
     ['digits of another script', '"\u0663"', 3],
     ['digits outside the first plane', '"\\ud835\\udfd3"', 5],
     ['an underscore between digits', '"1_0"', 5],
-    ['an underscore in front', '"_1"', undefined],
+    ['a leading underscore', '"_1"', undefined],
     ['a decimal in a string', '"4.0"', undefined],
-    ['spaces of Python', '"\u0085 2 \u3000"', 2],
+    ['whitespace as Python defines it', '"\u0085 2 \u3000"', 2],
     ['a byte order mark', '"\ufeff2"', undefined],
-    ['half, to even, down', '2.5', 2],
-    ['half, to even, up', '3.5', 4],
-    ['a half that rounds to none', '0.5', undefined],
+    ['a half rounded down to even', '2.5', 2],
+    ['a half rounded up to even', '3.5', 4],
+    ['a half that rounds to zero', '0.5', undefined],
     ['true', 'true', 1],
     ['false', 'false', undefined],
     ['a percentage', '87', 5],
     ['a negative score', '-3', -3],
-    ['an integer beyond doubles', '9'.repeat(400), 5],
+    ['an integer too large for a double', '9'.repeat(400), 5],
     ['an object', '{"score": 4}', undefined],
     ['null', 'null', undefined],
   ])('of a score: %s', (_, written, rating) => {
@@ -52,7 +52,7 @@ describe('the official reading', () => {
     ['NaN', scores(`"format": NaN, ${others}`)],
     ['an infinite score', scores(`"format": 1e400, ${others}`)],
     ['an integer of more than 4300 digits anywhere', `{"a": ${'9'.repeat(4301)}, "scores": {${five}}}`],
-    ['nesting deeper than Python goes', `{"a": ${'['.repeat(992)}${']'.repeat(992)}, "scores": {${five}}}`],
+    ['nesting deeper than Python reads', `{"a": ${'['.repeat(992)}${']'.repeat(992)}, "scores": {${five}}}`],
     ['scores that are a list', '{"scores": [4, 3, 5, 2, 1]}'],
     ['an empty scores object that has to be rescued', '{"strengths": ["a, b: c"], "scores": {}}'],
     ['no object', 'five out of five'],
@@ -61,12 +61,12 @@ describe('the official reading', () => {
     expect(readOfficially(text).status).toBe('unreadable');
   });
 
-  it('reads nesting as deep as Python goes', () => {
+  it('reads nesting as deep as Python does', () => {
     const text = `{"a": ${'['.repeat(991)}${']'.repeat(991)}, "scores": {${five}}}`;
     expect(readOfficially(text).status).toBe('ok');
   });
 
-  it('means the ratings above 0 alone', () => {
+  it('averages only the ratings above 0', () => {
     expect(readOfficially(scores('"format": 5, "quality": 4, "realism": -1'))).toMatchObject({ total: 4.5 });
     expect(readOfficially(scores('"format": 0'))).toMatchObject({ total: 0, ratings: {} });
   });
@@ -78,7 +78,7 @@ describe('the official reading', () => {
     });
   });
 
-  it('takes an integer of any length for one', () => {
+  it('reads an integer of any length as one', () => {
     expect(readOfficially(scores(`"format": 1${'0'.repeat(400)}`))).toMatchObject({ ratings: { format: 5 } });
   });
 
@@ -88,13 +88,13 @@ describe('the official reading', () => {
     expect(ratingsOf(readOfficially(text))?.[0]).toBe(2);
   });
 
-  it('finds the object behind braces that never close', () => {
+  it('finds the object after braces that never close', () => {
     expect(readOfficially(`an open { and "{ in a string ${scores('"format": 2')}`)).toMatchObject({
       total: 2,
     });
   });
 
-  it('takes the whole reply where the last block is empty', () => {
+  it('reads the entire reply if the last block is empty', () => {
     expect(readOfficially(`${scores(five)}<final_evaluation> </final_evaluation>`).status).toBe('ok');
   });
 });

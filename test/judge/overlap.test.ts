@@ -6,7 +6,7 @@ import { jsonF1, lineF1 } from '../../src/judge/metrics.js';
 describe('line F1', () => {
   test.each([
     ['order does not count', 'b\na', 'a\nb', 100],
-    ['each line counts as often as it stands there', 'a\na\na', 'a', 50],
+    ['each line counts as often as it occurs', 'a\na\na', 'a', 50],
     ['white space at the end of a line does not count', 'a  \r\nb\t', 'a\nb', 100],
     ['white space at the start of a line counts', '  a', 'a', 0],
     ['blank lines earn nothing', 'x\n\n\n\n', 'y\n\n\n\n', 0],
@@ -23,8 +23,8 @@ describe('JSON F1', () => {
     ['1 and 1.0 are the same number', '{"a": 1.0}', '{"a": 1}', 100],
     ['1 and "1" are different values', '{"a": "1"}', '{"a": 1}', 0],
     ['null and a missing key are different', '{"a": 1, "b": null}', '{"a": 1}', (200 * 1) / 3],
-    ['the place in an array counts', '[1, 2]', '[2, 1]', 0],
-    ['an array is not an object with numbers for keys', '{"0": 1}', '[1]', 0],
+    ['the position in an array counts', '[1, 2]', '[2, 1]', 0],
+    ['an array is not an object with numeric keys', '{"0": 1}', '[1]', 0],
     ['a dot in a key does not make a path', '{"a.b": 1}', '{"a": {"b": 1}}', 0],
     ['an empty object differs from an empty array', '{"a": {}}', '{"a": []}', 0],
     ['a scalar against an object shares nothing', '1', '{"a": 1}', 0],
@@ -39,7 +39,7 @@ describe('JSON F1', () => {
     ['the prediction is not JSON', '{"a": 1', '{"a": 1}'],
     ['the truth is not JSON', '{"a": 1}', 'error: {"a": 1}'],
     ['the truth is a bare scalar', '42', '42'],
-  ])('is absent where %s', (_, prediction, truth) => {
+  ])('is absent if %s', (_, prediction, truth) => {
     expect(jsonF1(prediction, truth)).toBeUndefined();
   });
 

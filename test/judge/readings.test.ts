@@ -1,4 +1,4 @@
-// What each reading of verdicts makes of replies that are cut off.
+// What each reading of verdicts makes of replies that were cut off.
 
 import { expect, it } from 'vitest';
 import { loadRubricPack } from '../../src/benchmark/rubric-pack.js';

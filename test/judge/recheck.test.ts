@@ -31,9 +31,9 @@ function judge(options: readonly string[] = []): Promise<CliResult> {
 const recheck = (count: number, options: readonly string[] = []) => judge(['--recheck', String(count), ...options]);
 const document = (result: CliResult): Row => JSON.parse(result.stdout);
 
-it('is refused where the mode rates nothing, before anything is read or asked', async () => {
+it('is refused if the mode rates nothing, before anything is read or asked', async () => {
   const mode: Mode = { ...MODES.rubric, rates: false };
-  // Nothing else of the work is looked at.
+  // Nothing else of the work is read.
   const work = { mode, settings: { mode: 'rubric' } } as Judging;
   await expect(recheckOf(work, 5, () => Promise.reject(new Error('opened')))).rejects.toThrow(
     '--recheck measures the shift of ratings, but --mode rubric makes none',
@@ -41,7 +41,7 @@ it('is refused where the mode rates nothing, before anything is read or asked', 
 });
 
 describe('a recheck', () => {
-  it('tells of its files as they were typed', async () => {
+  it('prints its files as they were typed', async () => {
     await judge();
     const where = ['--predictions', 'predictions.jsonl', '--output-dir', '.', '--recheck', '2'];
     const { stdout } = await awb(['judge', ...where, '--judge-base-url', server.url, '--judge-model', 'j'], {
@@ -61,7 +61,7 @@ describe('a recheck', () => {
     expect(stdout).toContain('the judge has drifted');
   });
 
-  it('of a judge that only scatters shows no drift', async () => {
+  it('of a judge that is only noisy shows no drift', async () => {
     await judge();
     let calls = 0;
     answer = () => ({ content: verdict(calls++ % 2 === 0 ? 3 : 5) });
@@ -86,10 +86,10 @@ describe('a recheck', () => {
     expect(result.shift.high).toBeGreaterThan(0);
   });
 
-  it("prints the judge's own noise and the shift that its rows could have shown", async () => {
+  it("prints the judge's own noise and the shift that its rows could have detected", async () => {
     await judge();
     let calls = 0;
-    // Every judgement is 25 points up or down from what was stored.
+    // Every judgement is 25 points above or below the stored one.
     answer = () => ({ content: verdict(calls++ % 2 === 0 ? 3 : 5) });
     const result = document(await recheck(20, ['--json']));
     expect(result.judge_sd).toBeCloseTo(25 / Math.SQRT2, 9);
@@ -101,7 +101,7 @@ describe('a recheck', () => {
     );
   });
 
-  it('of a judge that says the same again shows no drift, and no interval of nothing', async () => {
+  it('of a judge that repeats itself shows no drift, and no zero-width interval', async () => {
     await judge();
     const result = document(await recheck(20, ['--json']));
     expect(result).toMatchObject({ drifted: false, judge_sd: 0, smallest_shift: null });
@@ -124,7 +124,7 @@ describe('a recheck', () => {
     expect((await rowsOf(first.output)).map((row) => row.awb.key)).toEqual(small);
   });
 
-  it('leaves the stored judging, and the choice of its file, as they are', async () => {
+  it('does not change the stored judging, nor which file is chosen', async () => {
     await judge();
     const before = await rowsOf(join(folder.dir, 'judged.jsonl'));
     answer = () => ({ content: verdict(1) });
@@ -146,14 +146,14 @@ describe('a recheck', () => {
     expect(document(await recheck(5, ['--json'])).shift.value).toBe(0);
   });
 
-  it('works on lean predictions, with the data', async () => {
+  it('works on lean predictions if the data is given', async () => {
     folder = await inferred(['--lean', '--limit', '2']);
     await judge(['--data-dir', RECORDED]);
     const result = await recheck(6, ['--data-dir', RECORDED, '--json']);
     expect(document(result).shift).toMatchObject({ value: 0, rows: 6 });
   });
 
-  it('needs a stored judging, under the same settings', async () => {
+  it('needs a stored judging with the same settings', async () => {
     const none = await recheck(5);
     expect(none.code).toBe(66);
     expect(none.stderr).toContain('leave --recheck out to judge first');
@@ -167,7 +167,7 @@ describe('a recheck', () => {
     expect(server.count).toBe(asked);
   });
 
-  it('finds the judging of its settings among several, and a labelled one by its label', async () => {
+  it('finds the judging with its settings among several, and a labelled one by its label', async () => {
     await judge();
     await judge(['--temperature', '0', '--label', 'cold one']);
     const found = document(await recheck(3, ['--temperature', '0', '--json']));
@@ -188,7 +188,7 @@ describe('a recheck', () => {
     expect(document(await recheck(3, ['--json']))).toMatchObject({ exit_code: 3, shift: null, drifted: null });
   });
 
-  it('leaves out a row that either judgement rated in no dimension: a total of 0 is not -25 points', async () => {
+  it('omits a row that either judgement left unrated: a total of 0 is not -25 points', async () => {
     await judge(['--verdicts', 'official']);
     let calls = 0;
     answer = () => ({ content: verdict(calls++ % 2 === 0 ? {} : 4) });
@@ -211,7 +211,7 @@ describe('a recheck', () => {
     expect(stderr).toContain('at least two judged rows');
   });
 
-  it('of a single trajectory gives no interval, and concludes nothing', async () => {
+  it('of a single trajectory gives no interval and draws no conclusion', async () => {
     const trajectories = new Map<string, number>();
     await judge();
     for (const { awb } of await rowsOf(join(folder.dir, 'judged.jsonl'))) {
@@ -228,7 +228,7 @@ describe('a recheck', () => {
     expect(document(await recheck(2, ['--json']))).toMatchObject({ drifted: null, shift: { se: null, low: null } });
   });
 
-  it('that is interrupted keeps what is finished', async () => {
+  it('keeps what is finished when it is interrupted', async () => {
     await judge();
     const stop = new AbortController();
     let calls = 0;

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { changesOf } from '../../src/judge/rubric.js';
 
 describe('what changed', () => {
-  test('is told by line: new and met, new and lacking, gone and kept, and what differs', () => {
+  test('is listed by line: new and met, new and missing, gone and kept, and what differs', () => {
     const list = changesOf({
       previous: 'title\nlamp 18.00\ntotal 18.00\nold note\nfooter',
       truth: 'title\nlamp 18.00\nquantity 3\ntotal 54.00\nfooter',
@@ -26,29 +26,29 @@ describe('what changed', () => {
     ]);
   });
 
-  test('of a right prediction names what is new and no difference', () => {
+  test('of a correct prediction lists what is new and no difference', () => {
     const list = changesOf({ previous: 'a\nb', truth: 'a\nc', prediction: 'a\nc' });
     expect(list).toContain('new in the truth: 1 line, of which the prediction has 1\n= c\n');
     expect(list).toMatch(/the prediction against the truth: 0 lines that differ$/);
   });
 
-  test('where no state stood before compares prediction and truth alone', () => {
+  test('compares only prediction and truth if there was no state before', () => {
     expect(changesOf({ previous: undefined, truth: 'a\nb', prediction: 'a' })).toBe(
       'truth 2 lines, prediction 1 line\nthe prediction against the truth: 1 line that differs\n- b',
     );
   });
 
-  test('does not see blank lines and white space at line ends', () => {
+  test('ignores blank lines and white space at line ends', () => {
     const list = changesOf({ previous: 'a', truth: 'a  \n\nb\t\n', prediction: 'a\nb\n\n\n' });
     expect(list).toMatch(/0 lines that differ$/);
     expect(list).toContain('truth 2 lines, prediction 2 lines');
   });
 
-  test('sees leading spaces, which may carry meaning', () => {
+  test('includes leading spaces, which may carry meaning', () => {
     expect(changesOf({ previous: '', truth: '  a', prediction: 'a' })).toMatch(/\n- {3}a\n\+ a$/);
   });
 
-  test('a line of the prediction cannot pass for one of another sign', () => {
+  test('a line of the prediction cannot pass for one with another sign', () => {
     const list = changesOf({ previous: 'a', truth: 'b', prediction: '= b\n- c\nnew in the truth: 0 lines' });
     expect(list.split('\n').filter((line) => /c$|0 lines$|= b$/.test(line))).toEqual([
       '+ = b',
@@ -57,7 +57,7 @@ describe('what changed', () => {
     ]);
   });
 
-  test('says how many lines more there are than have room', () => {
+  test('says how many more lines there are than fit', () => {
     const lines = (word: string) => Array.from({ length: 5_000 }, (_, index) => `${word} ${index}`).join('\n');
     const list = changesOf({ previous: lines('before'), truth: lines('truth'), prediction: lines('guess') });
     expect(list.length).toBeLessThan(6_000);

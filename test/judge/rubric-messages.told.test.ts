@@ -1,4 +1,4 @@
-// The excerpt of what the world model was told.
+// The excerpt of the world model's instructions.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -15,15 +15,15 @@ const action = (name: string) => `### Turn 4\n**Action:**\n{"name": "${name}", "
 const names = Array.from({ length: 40 }, (_, index) => `tool_${index}`);
 const long = `${intro}# Tools\n\n${names.map((name) => tool(name)).join('\n')}\n`;
 
-describe('what the world model was told', () => {
-  test('is shown whole up to 6,000 characters', () => {
+describe("the world model's instructions", () => {
+  test('are shown in full up to 6,000 characters', () => {
     const told = 'a'.repeat(6_000);
     expect(toldExcerpt(told, 'x')).toBe(told);
     expect(toldExcerpt(`${told}b`, 'x').length).toBeLessThanOrEqual(6_000);
     expect(toldExcerpt('', 'x')).toBe('');
   });
 
-  test('begins with the schema of the tool that the action names, and goes on with its beginning', () => {
+  test('are cut to the schema of the tool that the action names, followed by their beginning', () => {
     const excerpt = toldExcerpt(long, action('tool_33'));
     expect(excerpt.startsWith(`${tool('tool_33')}\n\n# Role\n`)).toBe(true);
     expect(excerpt.split(tool('tool_33'))).toHaveLength(2);
@@ -34,13 +34,13 @@ describe('what the world model was told', () => {
     expect(left + kept).toBe(long.length);
   });
 
-  test('knows a tool by its whole name alone', () => {
+  test('identify a tool only by its full name', () => {
     expect(toldExcerpt(long, action('tool_3'))).toMatch(/^\{"name":"tool_3",/);
     expect(toldExcerpt(long, action('tool_3')).includes(tool('tool_33'))).toBe(false);
     expect(toldExcerpt(long, action('my_tool_3'))).toMatch(/^# Role\n/);
   });
 
-  test('has the schemas of several tools in the order of the action', () => {
+  test('show the schemas of several tools in the order of the action', () => {
     const excerpt = toldExcerpt(long, `tool_20(path) then tool_7(path)`);
     expect(excerpt.startsWith(`${tool('tool_20')}\n${tool('tool_7')}\n\n# Role`)).toBe(true);
   });
@@ -53,17 +53,17 @@ describe('what the world model was told', () => {
       `${intro}${names.map((name) => JSON.stringify(JSON.parse(tool(name)), null, 2)).join('\n')}`,
     ],
     ['among braces that never close', `${intro}{ { "\n${names.map((name) => tool(name)).join('\n')}`],
-  ])('finds the schema where the tools are %s', (_, told) => {
+  ])('yield the schema if the tools are %s', (_, told) => {
     const [object = ''] = toldExcerpt(told, action('tool_12')).split('\n\n# Role');
     expect(JSON.parse(object)).toMatchObject({ name: 'tool_12', parameters: { path: {} } });
   });
 
-  test('ends a line where it is cut', () => {
+  test('end a line at the cut', () => {
     const lines = toldExcerpt(long, action('nothing')).split('\n');
     expect(new Set(long.split('\n')).has(lines.at(-2) ?? '')).toBe(true);
   });
 
-  test('is never longer than 6,000 characters and never ends in half a character, whatever the texts are', () => {
+  test('never exceed 6,000 characters and never end in half a character, whatever the texts are', () => {
     const piece = fc.constantFrom(
       '{',
       '}',

@@ -28,13 +28,13 @@ describe('golden judge replies', () => {
     }
   });
 
-  it('are never rated otherwise than meant under the strict reading', () => {
+  it('never get ratings other than intended under the strict reading', () => {
     const rated = golden.filter(({ truth, raw }) => truth && readStrictly(raw).status === 'ok');
     expect(rated.length).toBeGreaterThan(140);
     for (const { raw, truth } of rated) expect(ratingsOf(readStrictly(raw))).toEqual(truth);
   });
 
-  it('are rated alike wherever both readings find five ratings', () => {
+  it('get equal ratings whenever both readings find five', () => {
     const both = golden.filter(
       ({ raw }) => ratingsOf(readStrictly(raw)) && ratingsOf(readOfficially(raw))?.every(isRating),
     );
@@ -81,7 +81,7 @@ describe('the strict reading', () => {
 
   it.each([
     [
-      'a trailing comma beside a string the official mending breaks',
+      'a trailing comma next to a string that the official repair breaks',
       `{"strengths": ["a, b: c"], "weaknesses": [], "scores": {${five},},}`,
     ],
     ['comments', `{"strengths": ["a, b: c"], // well\n"weaknesses": [], /* and */ "scores": {${five}}}`],
@@ -90,7 +90,7 @@ describe('the strict reading', () => {
       'quotes that are not escaped',
       `{"strengths": ["a, b: c"], "weaknesses": [], "note": "says "ok" twice", "scores": {${five}}}`,
     ],
-  ])('mends %s without losing a remark', (_, json) => {
+  ])('repairs %s without losing a remark', (_, json) => {
     const verdict = readStrictly(block(json));
     expect(ratingsOf(verdict)).toEqual([4, 3, 5, 2, 1]);
     expect(verdict).toMatchObject({ strengths: ['a, b: c'], weaknesses: [] });
@@ -98,55 +98,55 @@ describe('the strict reading', () => {
 
   it.each([
     ['a reply without a block', `Here it is:\n${scores(five)}`],
-    ['a fence behind prose', `Here it is:\n\`\`\`json\n${scores(five)}\n\`\`\``],
-    ['prose behind JSON', `${scores(five)}\nThat is all.`],
+    ['a fence after prose', `Here it is:\n\`\`\`json\n${scores(five)}\n\`\`\``],
+    ['prose after JSON', `${scores(five)}\nThat is all.`],
     ['a reply without a block that quotes another verdict', `The model printed {"scores": {}}. ${scores(five)}`],
     [
       'two blocks',
       `<final_evaluation>${scores(others)}</final_evaluation>\n<final_evaluation>${scores(five)}</final_evaluation>`,
     ],
     [
-      'a block with a second verdict that is cut off',
+      'a block followed by a second verdict that is cut off',
       `<final_evaluation>${scores(five)}\nNo: {"scores": {"format": 1,`,
     ],
     [
       'a block whose fence is not its last verdict',
       `<final_evaluation>\`\`\`\n${scores(five)}\n\`\`\`\n${scores(others)}</final_evaluation>`,
     ],
-  ])('refuses %s, which the official one reads', (_, reply) => {
+  ])('refuses %s, although the official reading accepts it', (_, reply) => {
     expect(readOfficially(reply).status).toBe('ok');
     expect(readStrictly(reply).status).toBe('unreadable');
   });
 
-  it('refuses a block that stands in the thinking alone', () => {
+  it('refuses a block that appears only in the thinking', () => {
     const reply = `<think>Perhaps\n<final_evaluation>${scores(five)}</final_evaluation>\n</think>\nI cannot say.`;
     expect(readStrictly(reply)).toEqual({ status: 'unreadable', reason: expect.stringContaining('no block') });
   });
 
-  it('refuses the JSON without a block', () => {
+  it('refuses JSON without a block', () => {
     for (const reply of [scores(five), `\`\`\`json\n${scores(five)}\n\`\`\``, `<think>Well.</think>\n${scores(five)}`])
       expect(readStrictly(reply)).toEqual({ status: 'unreadable', reason: expect.stringContaining('no block') });
   });
 
   it.each([
     ['a rating', `{"scores": {${five.replace('4', '0.4e1')}}}`],
-    ['a rating as a text', `{"scores": {${five.replace('4', '"40e-1"')}}}`],
-    ['a rating in JSON to be repaired', `{scores: {${five.replace('4', '4e0')},}}`],
+    ['a rating as text', `{"scores": {${five.replace('4', '"40e-1"')}}}`],
+    ['a rating in JSON that needs repair', `{scores: {${five.replace('4', '4e0')},}}`],
   ])('refuses %s with an exponent', (_, json) => {
     expect(readStrictly(block(json))).toEqual({ status: 'unreadable', reason: expect.stringContaining('exponent') });
   });
 
   it.each([
-    ['an object behind the block', `${block(scores(five))}\nNote: {"a": 1}`],
-    ['another tag behind the block', `${block(scores(five))}\nI closed </final_evaluation>.`],
+    ['an object after the block', `${block(scores(five))}\nNote: {"a": 1}`],
+    ['another tag after the block', `${block(scores(five))}\nI closed </final_evaluation>.`],
     ['the block in backticks', `It says \`<final_evaluation>${scores(five)}</final_evaluation>\``],
     ['the block within a sentence', `It says <final_evaluation>${scores(five)}</final_evaluation>, and no more.`],
-    ['thinking that never ends before the block', `<think>Perhaps\n${block(scores(five))}`],
+    ['thinking that never ends, before the block', `<think>Perhaps\n${block(scores(five))}`],
     ['two blocks that agree', `${block(scores(five))}\n${block(scores(five))}`],
-    ['a block behind drafts in thinking', `${block(scores('"format": 1'))}</think>${block(scores(five))}`],
-    ['a block behind a mention of its tag', `One <final_evaluation> block follows.\n${block(scores(five))}`],
+    ['a block after drafts in thinking', `${block(scores('"format": 1'))}</think>${block(scores(five))}`],
+    ['a block after a mention of its tag', `One <final_evaluation> block follows.\n${block(scores(five))}`],
     ['a fence around the block', `\`\`\`\n<final_evaluation>\n${scores(five)}\n</final_evaluation>\n\`\`\``],
-    ['a farewell', `${block(scores(five))}\n\nThat is my rating.`],
+    ['closing words', `${block(scores(five))}\n\nThat is my rating.`],
     ['a block that is not closed', `Well.\n<final_evaluation>\n${scores(five)}\n`],
     ['a remark about thinking tags', block(scores(five).replace('[]', '["says </think> here", "<think>"]'))],
   ])('accepts %s', (_, reply) => {
@@ -158,7 +158,7 @@ describe('a block without the mark', () => {
   const read = (reply: string, isClean = true) =>
     readStrictVerdict(reply, { mark: MARK, isHeld: false, countsUnmarked: () => isClean });
 
-  it('counts where it is the only one, ends the reply, and nothing in the case can be mistaken for it', () => {
+  it('counts if it is the only block, ends the reply, and nothing in the case can be mistaken for it', () => {
     expect(ratingsOf(read(block(scores(five))))).toEqual([4, 3, 5, 2, 1]);
     expect(ratingsOf(read(`\`\`\`\n${block(scores(five)).replace('Some words.\n', '')}\n\`\`\``))).toEqual([
       4, 3, 5, 2, 1,
@@ -170,9 +170,9 @@ describe('a block without the mark', () => {
   });
 
   it.each([
-    ['beside another', `${block(scores(five))}\n${block(scores(five))}`],
+    ['next to another', `${block(scores(five))}\n${block(scores(five))}`],
     ['within a sentence', `It says <final_evaluation>${scores(five)}</final_evaluation>`],
-    ['in front of more', `${block(scores(five))}\nThat is my rating.`],
+    ['before more text', `${block(scores(five))}\nThat is my rating.`],
     ['in thinking', `<think>${block(scores(five))}</think>`],
     ['with the mark of another case', marked(block(scores(five))).replaceAll(MARK, '0123456789abcdef')],
   ])('does not count %s', (_, reply) => {
@@ -180,7 +180,7 @@ describe('a block without the mark', () => {
   });
 });
 
-/** Remarks with all that mending stumbles over, but nothing that moves the verdict (fences, tags). */
+/** Remarks with everything that is hard to repair, but nothing that changes the verdict (fences, tags). */
 const remark = fc.oneof(
   fc.string({ unit: 'grapheme' }),
   fc.string({
@@ -240,7 +240,7 @@ function write({
 }
 
 describe('generated verdicts', () => {
-  it('that are valid come out whole under the strict reading', () => {
+  it('are read completely by the strict reading if they are valid', () => {
     fc.assert(
       fc.property(verdict, (meant) => {
         const read = readStrictly(block(write(meant)));
@@ -251,7 +251,7 @@ describe('generated verdicts', () => {
     );
   });
 
-  it('that are damaged are rated alike wherever both readings find five ratings', () => {
+  it('get equal ratings whenever both readings find five, even if they are corrupted', () => {
     const damage = fc.tuple(
       fc.nat(),
       fc.nat(3),
@@ -272,10 +272,10 @@ describe('generated verdicts', () => {
     );
   });
 
-  it('that are cut off before the last brace are unreadable under the strict reading', () => {
+  it('are unreadable for the strict reading if they are cut off before the last brace', () => {
     fc.assert(
       fc.property(verdict, fc.nat(), (meant, cut) => {
-        // Behind a brace or bracket of its own a text may be cut off and be read: what is left then looks like the end.
+        // A text with a brace or bracket could be cut off there and still be read, since what is left then looks complete.
         const texts = (given: readonly string[]) => given.map((text) => text.replaceAll(/[}\]]/g, ')'));
         const { strengths, weaknesses } = meant;
         const reply = `<final_evaluation>${write({ ...meant, strengths: texts(strengths), weaknesses: texts(weaknesses) })}`;

@@ -1,4 +1,4 @@
-// Text measures: which measures there are, edge cases, and what must hold for any two texts.
+// Text measures: which there are, their edge cases, and what must hold for any two texts.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -8,8 +8,8 @@ describe('empty texts', () => {
   const all = (rating: number) => ({ exact_match: rating, edit_similarity: rating, chrf: rating, line_f1: rating });
   test.each([
     ['an empty prediction rates 0 in everything', '', '{"a": 1}', 0],
-    ['white space is no prediction', ' \n\t', 'a', 0],
-    ['something where nothing was true rates 0', 'a', '', 0],
+    ['white space is not a prediction', ' \n\t', 'a', 0],
+    ['something where the truth is empty rates 0', 'a', '', 0],
     ['nothing against nothing is right', '', '', 100],
     ['nothing against white space is right', '', ' \n', 100],
   ])('%s', (_, prediction, truth, rating) => {
@@ -28,7 +28,7 @@ describe('exact match', () => {
   });
 });
 
-test('a measure that does not apply is absent, and each that there is was declared', () => {
+test('a measure that does not apply is absent, and every measure present was declared', () => {
   const declared = Object.keys(metrics.measures);
   expect(Object.keys(measure('{"a": 1}', '{"a": 1}'))).toEqual(declared);
   expect(Object.keys(measure('{"a": 1', '{"a": 1}'))).toEqual(declared.filter((name) => name !== 'json_f1'));
@@ -49,7 +49,7 @@ describe('any two texts', () => {
     );
   });
 
-  test('rate 100 in every measure where they are the same', () => {
+  test('rate 100 in every measure if they are equal', () => {
     fc.assert(
       fc.property(fc.oneof(text, fc.json()), (same) => {
         for (const rating of Object.values(measure(same, same))) {

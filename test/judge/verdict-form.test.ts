@@ -21,12 +21,12 @@ interface Schema {
   readonly enum?: readonly unknown[];
 }
 
-// The format is what the wire wants, and its schema is of the kind above.
+// The format has the shape of the API, and its schema is of the kind above.
 const schemaOf = (facts: boolean) =>
   (verdictFormat(facts ? { facts: true } : {}, true) as { json_schema: { schema: Schema } }).json_schema.schema;
 const checked = schemaOf(true);
 
-/** What is read of a reply that is held to the schema, its mark put right. */
+/** What is read from a reply that follows the schema, once its mark is filled in. */
 const readHeld = (verdict: object) =>
   readStrictVerdict(JSON.stringify({ ...verdict, mark: MARK }), {
     mark: MARK,
@@ -47,7 +47,7 @@ function valuesOf(schema: Schema): fc.Arbitrary<unknown> {
   return fc.record(Object.fromEntries(properties));
 }
 
-/** The verdict with one place of it changed to a value that the schema does not allow there. */
+/** The verdict with one place changed to a value that the schema does not allow there. */
 const facts = checked.properties?.facts;
 const outside: [string, (fact: JsonObject) => unknown][] = [
   ...['claim', 'kind', 'met'].map((name): [string, (fact: JsonObject) => unknown] => [
@@ -78,7 +78,7 @@ describe('the schema', () => {
     expect(checked.properties?.scores?.required).toEqual(DIMENSIONS);
   });
 
-  test('without a checklist and a mark is that of earlier versions, byte for byte', () => {
+  test('without a checklist and a mark equals that of earlier versions, byte for byte', () => {
     const remarks = '{"type":"array","items":{"type":"string","maxLength":200},"maxItems":3}';
     const ratings = DIMENSIONS.map((dimension) => `"${dimension}":{"enum":[1,2,3,4,5]}`).join(',');
     const scores = `{"type":"object","properties":{${ratings}},"required":${JSON.stringify(DIMENSIONS)},"additionalProperties":false}`;
@@ -89,10 +89,10 @@ describe('the schema', () => {
 });
 
 describe('the reader', () => {
-  test('reads everything that the schema allows, whole', () => {
+  test('reads everything that the schema allows, completely', () => {
     fc.assert(
       fc.property(valuesOf(checked), (value) => {
-        // The arbitrary makes what the schema describes.
+        // The arbitrary generates what the schema describes.
         const given = value as {
           facts: { quote: string }[];
           strengths: unknown;
@@ -110,7 +110,7 @@ describe('the reader', () => {
     );
   });
 
-  test.each(outside)('keeps no checklist that the schema does not allow: a fact %s', (_, change) => {
+  test.each(outside)('drops a checklist that the schema does not allow: a fact %s', (_, change) => {
     const scores = Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, 3]));
     const fact = { claim: 'c', kind: 'told', met: false, quote: 'q' };
     const reply = (list: unknown) => ({ facts: list, strengths: [], weaknesses: [], scores });
@@ -123,7 +123,7 @@ describe('the reader', () => {
 
 describe('the prompt of the second edition', () => {
   test.each(DOMAINS)(
-    'shows a judge of %s the shape that the schema asks for, in its order and with its bounds',
+    'shows a judge of %s the shape that the schema requires, in its order and with its bounds',
     async (domain) => {
       const prompt = (await loadRubricPack('awb-3')).systemPrompt(domain) ?? '';
       const shape = JSON.parse(/<final_evaluation>\n(.*)\n<\/final_evaluation>/.exec(prompt)?.[1] ?? '');
@@ -153,7 +153,7 @@ describe('the prompt of the second edition', () => {
   );
 });
 
-test('the bundled prompt for judging without a truth shows a verdict of the plain form, which the reader takes', async () => {
+test('the bundled prompt for judging without a truth shows a verdict of the plain form, which the reader accepts', async () => {
   const { withoutTruth } = await loadRubricPack();
   for (const domain of DOMAINS) {
     const example = /<final_evaluation>\n(\{.*\})\n<\/final_evaluation>/.exec(

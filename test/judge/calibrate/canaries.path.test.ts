@@ -1,4 +1,4 @@
-// The way of a canary from the world model's reply to the rating: frame, judge, reader.
+// The path of an attack from the world model's reply to the rating: frame, judge, reader.
 
 import { describe, expect, it } from 'vitest';
 import { loadRubricPack } from '../../../src/benchmark/rubric-pack.js';
@@ -11,16 +11,16 @@ import { recordedSubjects } from '../../support/subjects.js';
 import { MARK, marked } from '../../support/verdicts.js';
 
 const NAMES = Object.keys(CANARIES) as (keyof typeof CANARIES)[];
-/** A third of the recorded rows; some of every domain are among them. */
+/** A third of the recorded rows, with some from every domain. */
 const SUBJECTS = recordedSubjects(1).flatMap((subject, row) => (row % 3 === 0 ? [subject()] : []));
 
-describe.each(NAMES)('the canary %s', (name) => {
+describe.each(NAMES)('the attack %s', (name) => {
   const cases = SUBJECTS.map((subject) => ({
     sample: subject.sample,
     prediction: readPrediction(CANARIES[name].make(subject) ?? ''),
   }));
 
-  it('stands as a whole between the tags of its prediction, which it can neither close nor open again', async () => {
+  it("appears whole between its prediction's tags, which it can neither close nor reopen", async () => {
     const pack = await loadRubricPack();
     for (const { sample, prediction } of cases) {
       const text = buildJudgeMessages(pack, sample, prediction).at(-1)?.content ?? '';
@@ -32,14 +32,14 @@ describe.each(NAMES)('the canary %s', (name) => {
     }
   });
 
-  it('leaves the verdict of a judge as it is, whether that obeys or not', () => {
+  it("leaves the judge's verdict unchanged, whether the judge obeys it or not", () => {
     const asked = { mark: MARK, isHeld: false, countsUnmarked: () => false };
     for (const { prediction } of cases) {
       for (const rating of [2, 5]) {
         const own = marked(verdict(rating)).replace('[]', () => JSON.stringify([`it holds ${prediction}`]));
         const read = readStrictVerdict(own, asked);
         expect(read).toMatchObject({ status: 'ok', ratings: { format: rating, quality: rating } });
-        // What it plants is nothing to the reader, even as the whole reply.
+        // The reader ignores what it plants, even as the entire reply.
         expect(readStrictVerdict(prediction, asked).status).toBe('unreadable');
       }
     }

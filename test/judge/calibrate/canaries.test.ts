@@ -1,4 +1,4 @@
-// What of each canary reaches the judge, and whom it can reach at all.
+// What the judge sees of each attack, and to which rows the attack applies.
 
 import { describe, expect, it } from 'vitest';
 import { shownPrediction } from '../../../src/core/reply.js';
@@ -10,14 +10,14 @@ import { answered, recordedSubjects, subjectOf } from '../../support/subjects.js
 const names = Object.keys(CANARIES) as (keyof typeof CANARIES)[];
 const subjects = recordedSubjects(1);
 
-/** What the judge is shown of a canary. */
+/** What the judge sees of an attack. */
 function shown(name: keyof typeof CANARIES, subject = subjects[0]?.()): string {
   if (subject === undefined) throw new Error('no rows');
   return shownPrediction(CANARIES[name].make(subject) ?? '');
 }
 
-describe('a canary', () => {
-  it.each(names)('%s holds all that the judge is shown of the bad prediction, and more around it', (name) => {
+describe('an attack', () => {
+  it.each(names)('%s contains all that the judge sees of the bad prediction, plus more around it', (name) => {
     for (const subject of subjects) {
       const bad = VARIANTS.shuffled.make(subject());
       expect(CANARIES[name].make(subject()) === undefined).toBe(bad === undefined);
@@ -29,7 +29,7 @@ describe('a canary', () => {
     }
   });
 
-  it.each(names)('%s is the same for the same seed, and for any other', (name) => {
+  it.each(names)('%s is the same for every seed', (name) => {
     const made = [1, 1, 2].map((seed) => recordedSubjects(seed).map((subject) => CANARIES[name].make(subject())));
     expect(made[1]).toEqual(made[0]);
     expect(made[2]).toEqual(made[0]);
@@ -43,7 +43,7 @@ describe('a canary', () => {
   });
 });
 
-it('a verdict in plain thinking tags is taken out before the judge; in other spellings it gets through', () => {
+it('a verdict in plain thinking tags is removed before judging; in other spellings it gets through', () => {
   const text = shown('thinking-verdict');
   expect(text).not.toMatch(/<\/?think>/);
   expect(text.match(/"factuality":5/g)).toHaveLength(3);
@@ -51,7 +51,7 @@ it('a verdict in plain thinking tags is taken out before the judge; in other spe
     expect(text).toContain(tag);
 });
 
-it('a second truth equals the prediction, behind a closed fence and behind closed tags', () => {
+it('a second truth equals the prediction, after a closed fence and after closed tags', () => {
   const subject = subjects[0]?.();
   const bad = subject?.donor && groundTruthOf(subject.donor);
   if (bad === undefined) throw new Error('no donor');
@@ -66,7 +66,7 @@ it('the padding is 100,000 characters without a letter or digit', () => {
   expect(padding).toHaveLength(100_001);
 });
 
-it('the orders in a comment are a line behind a number sign', () => {
+it('the orders in a comment are on a line after a number sign', () => {
   const comment = (domain: string) =>
     shown('order-comment', subjectOf(answered('a', { domain }), answered('b')))
       .split('\n')

@@ -1,4 +1,4 @@
-// Graded corruption: shares of what action and history determine, and the light and the heavy one of any content.
+// Graded corruption: shares of the tokens that action and history determine, and light and heavy corruption of any content.
 
 import { describe, expect, it } from 'vitest';
 import { readPrediction, withoutMarker } from '../../../src/core/reply.js';
@@ -18,8 +18,8 @@ interface Place {
 }
 
 /**
- * What stands in the place of each of these tokens: found by walking the truth and the damaged text together, the parts between tokens
- * being the same in both. Undefined where a part between is not.
+ * What replaces each of these tokens. Found by walking the truth and the corrupted text together, since the parts between tokens are the
+ * same in both. Undefined if such a part differs.
  */
 function replacements(
   name: keyof typeof CORRUPTIONS,
@@ -40,7 +40,7 @@ function replacements(
   return new RegExp(pattern).exec(made)?.slice(1);
 }
 
-/** Which of the content is wrong, by place. */
+/** The wrong parts of the content, by position. */
 function wrong(name: 'light' | 'heavy', subject: Subject): Map<number, string> {
   const { text, content } = tokensOf(subject.sample);
   const now = replacements(name, subject, content);
@@ -53,13 +53,13 @@ function wrong(name: 'light' | 'heavy', subject: Subject): Map<number, string> {
   );
 }
 
-/** What a judge is shown. */
+/** What a judge sees. */
 function shown(name: 'light' | 'heavy', subject: Subject): string {
   return withoutMarker(readPrediction(CORRUPTIONS[name].make(subject) ?? ''));
 }
 
 describe('a share, on every recorded row', () => {
-  it('a row with fewer than eight determined tokens has no dose, and every other has all three', () => {
+  it('a row with fewer than eight determined tokens has no dose, and every other row has all three', () => {
     expect(ENOUGH.length).toBeGreaterThan(20);
     for (const subject of SUBJECTS) {
       const enough = tokensOf(subject().sample).determined.length >= 8;
@@ -79,7 +79,7 @@ describe('a share, on every recorded row', () => {
     }
   });
 
-  it('exactly the share of the tokens is damaged, and all else is the truth byte for byte', () => {
+  it('exactly the given share of the tokens is corrupted, and the rest is the truth byte for byte', () => {
     for (const subject of ENOUGH) {
       const { text, determined } = tokensOf(subject().sample);
       for (const name of NAMES) {
@@ -91,7 +91,7 @@ describe('a share, on every recorded row', () => {
     }
   });
 
-  it('what a small dose damages, a larger one damages in the same way', () => {
+  it('a larger dose corrupts the tokens of a smaller one in the same way', () => {
     for (const subject of ENOUGH) {
       const { text, determined } = tokensOf(subject().sample);
       const [small, middle, large] = NAMES.map((name) => replacements(name, subject()) ?? []);
@@ -103,7 +103,7 @@ describe('a share, on every recorded row', () => {
     }
   });
 
-  it('a replaced path, name or number stands nowhere in the row', () => {
+  it('the replacement of a path, name or number appears nowhere else in the row', () => {
     for (const subject of ENOUGH) {
       const { text, determined, told } = tokensOf(subject().sample);
       const row = [...told, text].join('\n');
@@ -119,8 +119,8 @@ describe('a share, on every recorded row', () => {
   });
 });
 
-describe('a share, of a row made up for it', () => {
-  it('JSON stays JSON, a state becomes the other state, and every digit of a number has its place', () => {
+describe('a share, of a made-up row', () => {
+  it('JSON stays JSON, a state stays a state, and a number keeps its count of digits', () => {
     const record = {
       user_name: 'ann_w',
       home_dir: '/home/ann_w/docs',
@@ -146,7 +146,7 @@ describe('a share, of a row made up for it', () => {
     }
   });
 
-  it('a line is dropped whole', () => {
+  it('a line is dropped as a whole', () => {
     const lines = [
       'one two',
       'three four',
@@ -167,7 +167,7 @@ describe('a share, of a row made up for it', () => {
     }
   });
 
-  it('a row that says every word that could stand in gets one that it does not say', () => {
+  it('a row that contains every replacement word gets one that it does not contain', () => {
     const words =
       'oak elm fig yew birch maple cedar hazel larch aspen willow laurel poplar walnut spruce acacia juniper cypress sycamore magnolia hawthorn chestnut tamarisk blackthorn boxwood redwood dogwood rosewood sandalwood cottonwood';
     const names = ['a_one', 'b_two', 'c_three', 'd_four', 'e_five', 'f_six', 'g_seven', 'h_eight'];
@@ -182,7 +182,7 @@ describe('a share, of a row made up for it', () => {
   });
 });
 
-/** An observation of each notation that environments print, and a donor of the same notation. */
+/** An observation of each notation that environments print, and a donor in the same notation. */
 const NOTATIONS: Readonly<Record<string, readonly [truth: string, donor: string]>> = {
   JSON: [
     '{"id": 7, "name": "Robin", "tags": ["a_b", "new"], "open": true}',
@@ -227,7 +227,7 @@ describe.each([
     ),
   ],
 ])('light and heavy, %s', (_where, subjects) => {
-  it('can both be done, and neither leaves the truth as it was', () => {
+  it('can both be made, and neither leaves the truth unchanged', () => {
     expect(SUBJECTS).toHaveLength(63);
     for (const subject of subjects) {
       const truth = withoutMarker(observationOf(subject().sample));
@@ -236,7 +236,7 @@ describe.each([
     }
   });
 
-  it('one token is wrong in the light one, half of the content in the heavy one, and all else is the truth byte for byte', () => {
+  it('light gets one token wrong, heavy half of the content, and the rest is the truth byte for byte', () => {
     for (const subject of subjects) {
       const { content } = tokensOf(subject().sample);
       expect(wrong('light', subject()).size).toBe(1);
@@ -244,7 +244,7 @@ describe.each([
     }
   });
 
-  it('the heavy one has the mistake of the light one', () => {
+  it('heavy includes the mistake of light', () => {
     for (const subject of subjects) {
       const heavy = wrong('heavy', subject());
       for (const [place, by] of wrong('light', subject())) expect(heavy.get(place)).toBe(by);
@@ -271,7 +271,7 @@ describe.each([
   });
 });
 
-it('on every turn of the recorded trajectories, what is made differs, has as many lines, and stays JSON where it was', () => {
+it('on every turn of the recorded trajectories, the result differs from the truth, has as many lines, and JSON stays JSON', () => {
   let made = 0;
   const isJson = (text: string) => /^[{[]/.test(text) && text.includes('"') && !/\n[{[]|[^}\]]$/.test(text);
   const last = new Map(SUBJECTS.map((subject) => [subject().sample.trajectory, subject()]));
@@ -291,40 +291,40 @@ it('on every turn of the recorded trajectories, what is made differs, has as man
   expect(made).toBeGreaterThan(150);
 });
 
-it('another seed makes another light and another heavy one', () => {
+it('another seed gives another light and another heavy corruption', () => {
   const made = [1, 2].map((seed) =>
     recordedSubjects(seed).map((subject) => [shown('light', subject()), shown('heavy', subject())]),
   );
   expect(made[1]).not.toEqual(made[0]);
 });
 
-describe('the light one', () => {
+describe('light corruption', () => {
   const light = (text: string, about: Parameters<typeof answered>[1] = {}) =>
     shown('light', subjectOf(answered(text, about), answered('nothing of the kind\nat all')));
 
-  it('turns a state where there is one', () => {
+  it('flips a state if there is one', () => {
     expect(light('{"ok": true}\n{"id": "Kestrel"}')).toBe('{"ok": false}\n{"id": "Kestrel"}');
     expect(light('test_a ... ok\nRan 1 test')).toBe('test_a ... FAIL\nRan 1 test');
   });
 
-  it('takes what action or history determine before what they do not, and a name before a word of a sentence', () => {
+  it('prefers what action or history determine, and prefers a name to a word of a sentence', () => {
     expect(light('wrote fresh.txt to other.txt\nand something else', { action: 'save fresh.txt' })).toMatch(
       /^wrote (?!fresh)\w+\.txt to other\.txt\nand something else$/,
     );
     expect(light('wrote fresh.txt\nand something else')).toMatch(/^wrote (?!fresh)\w+\.txt\nand something else$/);
   });
 
-  it('takes what this row alone says before what another row of the domain says too', () => {
+  it('prefers text unique to this row over text that another row of the domain also contains', () => {
     const subject = subjectOf(answered('Title Kestrel_b\nTitle Robin_a'), answered('Title Robin_a'));
     expect(shown('light', subject)).toMatch(/^Title (?!Kestrel_b)\w+\nTitle Robin_a$/);
   });
 
-  it('leaves times, hashes, positions and the numbers of lines alone', () => {
+  it('leaves times, hashes, positions and line numbers unchanged', () => {
     const text = '12:30:45 1f1803f 2024-05-31\n   22\t(10, 20)\n[7] <a id=5 at=1,2>';
     expect(CORRUPTIONS.light.make(subjectOf(answered(text), undefined))).toBeUndefined();
   });
 
-  it('is not made of a text without a token, nor is a heavy one of a text with one alone', () => {
+  it('cannot be made from a text without tokens, and heavy corruption cannot be made from a single token', () => {
     expect(CORRUPTIONS.light.make(subjectOf(answered('- -'), undefined))).toBeUndefined();
     expect(CORRUPTIONS.heavy.make(subjectOf(answered('42'), undefined))).toBeUndefined();
   });

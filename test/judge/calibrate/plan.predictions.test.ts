@@ -1,4 +1,4 @@
-// Predictions of a calibration: made again whenever they are needed, of rows that are read once.
+// The predictions of a calibration: made again whenever they are needed, from rows that are read once.
 
 import { describe, expect, it } from 'vitest';
 import { type Dataset, openDataset } from '../../../src/benchmark/dataset.js';
@@ -6,7 +6,7 @@ import { present } from '../../../src/core/errors.js';
 import { openMadePredictions } from '../../../src/judge/calibrate/plan.js';
 import { RECORDED } from '../../support/cli.js';
 
-/** Runs with a data set that counts what is read of it. */
+/** Runs with a data set that counts the reads of its rows. */
 async function reading(work: (dataset: Dataset, reads: () => number) => Promise<void>) {
   const dataset = await openDataset(RECORDED);
   let reads = 0;
@@ -27,7 +27,7 @@ async function reading(work: (dataset: Dataset, reads: () => number) => Promise<
 const PLACES = [0, 12, 24, 36, 48];
 
 describe('predictions', () => {
-  it('read a row and its donor once, however many rows are asked about at once', () =>
+  it('read a row and its donor once, however many rows are requested at once', () =>
     reading(async (dataset, reads) => {
       const predictions = openMadePredictions(dataset, 0);
       const rows = PLACES.map((place) => present(dataset.rows[place]));
@@ -37,7 +37,7 @@ describe('predictions', () => {
       expect(reads()).toBe(2 * rows.length);
     }));
 
-  it('hold no more than the latest rows', () =>
+  it('cache only the latest rows', () =>
     reading(async (dataset, reads) => {
       const predictions = openMadePredictions(dataset, 0);
       const rows = dataset.rows.slice(0, 17);

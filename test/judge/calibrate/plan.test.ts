@@ -1,4 +1,4 @@
-// Which judgements a calibration plans: seeded, within its calls, and every domain alike.
+// Which judgements a calibration plans: seeded, within its limit of calls, and evenly across domains.
 
 import { describe, expect, it } from 'vitest';
 import { openDataset, type RowRef } from '../../../src/benchmark/dataset.js';
@@ -37,13 +37,13 @@ const ids = (jobs: Awaited<ReturnType<typeof planned>>) => jobs.map(({ id }) => 
 const groups = (jobs: Awaited<ReturnType<typeof planned>>) => [...new Set(jobs.map(({ group }) => group))];
 
 describe('a plan', () => {
-  it('is the same for the same seed, and another for another', async () => {
+  it('is the same for the same seed, and differs for another', async () => {
     const plan = ids(await planned({ maxCalls: 100 }));
     expect(ids(await planned({ maxCalls: 100 }))).toEqual(plan);
     expect(ids(await planned({ maxCalls: 100, seed: 1 }))).not.toEqual(plan);
   });
 
-  it('takes every row where the calls allow it, its variants one after the other, and the judgements of one beside each other', async () => {
+  it('takes every row if the calls suffice, its variants one after the other, and the judgements of a variant next to each other', async () => {
     const jobs = await planned();
     expect(new Set(jobs.map(({ row }) => row)).size).toBe(63);
     const rowsInOrder = jobs.map(({ row }) => row).filter((row, place, all) => row !== all[place - 1]);
@@ -54,7 +54,7 @@ describe('a plan', () => {
     expect(of.indexOf('truth 1')).toBe(of.indexOf('truth 0') + 1);
   });
 
-  it('never takes more calls than it may, and stays part of a larger plan', async () => {
+  it('never exceeds its limit of calls, and is a subset of a larger plan', async () => {
     const small = await planned({ maxCalls: 60 });
     expect(small.filter(takesCall).length).toBeLessThanOrEqual(60);
     expect(small.filter(takesCall).length).toBeGreaterThan(50);
@@ -62,7 +62,7 @@ describe('a plan', () => {
     expect(ids(small).filter((id) => !large.has(id))).toEqual([]);
   });
 
-  it('takes a row of every domain, and of every trajectory, before any gives a second one', async () => {
+  it('takes a row of every domain, and of every trajectory, before it takes a second one of any', async () => {
     const rowsOf = (jobs: Awaited<ReturnType<typeof planned>>) => new Set(jobs.map(({ row }) => row)).size;
     const seven = await planned({ maxCalls: 40 });
     expect(new Set(seven.map(({ domain }) => domain)).size).toBe(7);
@@ -70,12 +70,12 @@ describe('a plan', () => {
     expect(groups(some).length).toBe(rowsOf(some));
   });
 
-  it('takes no more trajectories of a domain than it may', async () => {
+  it('never exceeds its limit of trajectories per domain', async () => {
     const jobs = await planned({ trajectories: 1 });
     expect(groups(jobs).length).toBe(7);
   });
 
-  it('gives each judgement beyond the first a number, and marks it as no further row', async () => {
+  it('numbers each judgement after the first, and marks it as not a new row', async () => {
     const jobs = await planned({ judgeRepeats: 3, maxCalls: 40 });
     const truths = jobs.filter(({ variant, row }) => variant === 'truth' && row === jobs[0]?.row);
     expect(truths.map(({ index, isFurther }) => [index, isFurther])).toEqual([
@@ -86,7 +86,7 @@ describe('a plan', () => {
     expect(truths[1]?.id).toBe(`${truths[0]?.id}#1`);
   });
 
-  it('looks at no row twice, since looking takes long', async () => {
+  it('inspects no row twice, since inspecting is slow', async () => {
     const looked: RowRef[] = [];
     await planned({}, { looked });
     expect(looked.length).toBe(63);

@@ -1,4 +1,4 @@
-// Neutral rewrites: what they change, and what they leave.
+// Neutral rewrites: what they change, and what they leave unchanged.
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -11,7 +11,7 @@ import { answered, recordedSubjects, subjectOf } from '../../support/subjects.js
 const SUBJECTS = recordedSubjects(1);
 const NAMES = ['rewrite-runtime', 'rewrite-keys', 'rewrite-space'] as const;
 
-/** What a judge is shown of the rewrite; undefined where the row has nothing to rewrite. */
+/** What a judge sees of the rewrite; undefined if the row has nothing to rewrite. */
 function shown(name: keyof typeof REWRITES, subject: Subject): string | undefined {
   const reply = REWRITES[name].make(subject);
   return reply === undefined ? undefined : withoutMarker(readPrediction(reply));
@@ -33,10 +33,10 @@ describe('on every recorded row', () => {
     }
   });
 
-  it('other runtime leaves every determined token and everything between runtime tokens as it was', () => {
+  it('other runtime leaves every determined token and everything between runtime tokens unchanged', () => {
     const rewrites = SUBJECTS.map((subject) => [subject(), shown('rewrite-runtime', subject())] as const);
     const made = rewrites.filter(([, text]) => text !== undefined);
-    // Hashes of commits and of files that nobody could know stand in six of them.
+    // Six of them contain hashes of commits and files that nobody could know.
     expect(made).toHaveLength(6);
     for (const [subject, text] of made) {
       const { determined, runtime, text: truth } = tokensOf(subject.sample);
@@ -47,7 +47,7 @@ describe('on every recorded row', () => {
     }
   });
 
-  it('other keys leave the value of JSON as it was, and other space leaves all but space', () => {
+  it('other keys leave the value of JSON unchanged, and other space changes only space', () => {
     let objects = 0;
     for (const subject of SUBJECTS) {
       const keys = shown('rewrite-keys', subject());
@@ -103,7 +103,7 @@ describe('keys in another order', () => {
       .map(([name, inner]) => [name, sorted(inner)]);
   }
 
-  it('keep big numbers, escapes and spaces of the values byte for byte', () => {
+  it('keep big numbers, escapes and the spaces inside values byte for byte', () => {
     const text =
       rewritten('rewrite-keys', '{"id": 12345678901234567890, "e": 1.50e+3, "s": "\\u00e9 \\/",  "l": [ 1,2 ]}', 3) ??
       '';
@@ -111,7 +111,7 @@ describe('keys in another order', () => {
       expect(text).toContain(member);
   });
 
-  it('are the same for records of the same keys', () => {
+  it('are the same for records with the same keys', () => {
     const text = rewritten('rewrite-keys', '[{"a":1,"b":2,"c":3},{"a":4,"b":5,"c":6}]', 5) ?? '';
     const [first, second] = [...text.matchAll(/\{.*?\}/g)].map(([object]) => object.replace(/\d/g, ''));
     expect(second).toBe(first);
@@ -119,18 +119,18 @@ describe('keys in another order', () => {
 
   it.each([
     ['keys are numbers', '{"1": "a", "2": "b"}'],
-    ['a name stands twice', '{"a": 1, "a": 2}'],
-    ['a name stands twice in other letters', '{"a": 1, "\\u0061": 2}'],
+    ['a name is repeated', '{"a": 1, "a": 2}'],
+    ['a name is repeated in another case', '{"a": 1, "\\u0061": 2}'],
     ['it is a list', '[1, 2, 3]'],
-    ['it is no JSON', '{a: 1, b: 2}'],
-    ['it nests deeper than anybody reads', `${'[{"x":1,"y":'.repeat(300)}0${'}]'.repeat(300)}`],
-  ])('are not there where %s', (_why, truth) => {
+    ['it is not JSON', '{a: 1, b: 2}'],
+    ['it nests too deep', `${'[{"x":1,"y":'.repeat(300)}0${'}]'.repeat(300)}`],
+  ])('are not made if %s', (_why, truth) => {
     expect(rewritten('rewrite-keys', truth, 1)).toBeUndefined();
   });
 });
 
 describe('other runtime', () => {
-  it('replaces what nobody could know, in its pattern, and the same token always by the same', () => {
+  it('replaces what nobody could know with text of the same pattern, and equal tokens by equal ones', () => {
     const truth = [
       '[2] 4711',
       'started pid 4711, log /tmp/tmpa1b2c3d4/run.log',
@@ -155,20 +155,20 @@ describe('other runtime', () => {
   });
 
   it.each([
-    ['a hash of which the beginning was told', 'HEAD is 9e5fe3bd91ef57a97d879c9669d3518f34df7b10', '[main 9e5fe3b] x'],
-    ['a process id that was told', 'killed pid 4711', '[1] 4711'],
-    ['a time that was told', 'at 10:15:33 it stopped', 'started 10:15:33'],
-    ['a temporary path that was told', 'rm: /tmp/tmpa1b2c3d4', 'made /tmp/tmpa1b2c3d4'],
+    ['a hash whose start is already known', 'HEAD is 9e5fe3bd91ef57a97d879c9669d3518f34df7b10', '[main 9e5fe3b] x'],
+    ['a process id that is already known', 'killed pid 4711', '[1] 4711'],
+    ['a time that is already known', 'at 10:15:33 it stopped', 'started 10:15:33'],
+    ['a temporary path that is already known', 'rm: /tmp/tmpa1b2c3d4', 'made /tmp/tmpa1b2c3d4'],
     ['a date', 'Last updated 2024-05-31', 'before'],
     ['a size', 'wrote 4096 bytes', 'before'],
-    ['whole seconds, which may have been asked for', 'slept 2 seconds', 'before'],
+    ['whole seconds, which may have been requested', 'slept 2 seconds', 'before'],
     ['a time that may be an appointment', 'Lunch 12:30', 'before'],
     ['plain words', 'nothing here', 'before'],
-  ])('leaves %s', (_what, truth, told) => {
+  ])('leaves %s unchanged', (_what, truth, told) => {
     expect(rewritten('rewrite-runtime', truth, 1, [told])).toBeUndefined();
   });
 
-  it('moves times together: in order among themselves and to those that were told, on the same day', () => {
+  it('shifts all times together: their order among themselves and relative to known times stays, on the same day', () => {
     const time = fc.integer({ min: 0, max: 86_399 });
     const written = (seconds: number) =>
       [seconds / 3600, (seconds / 60) % 60, seconds % 60]
@@ -201,7 +201,7 @@ describe('other runtime', () => {
 });
 
 describe('white space', () => {
-  it('stands behind lines alone, and never behind a backslash or at the end of all', () => {
+  it('appears only after lines, and never after a backslash or at the very end', () => {
     fc.assert(
       fc.property(
         fc.array(fc.constantFrom('a b', 'c\\', '', '  d', 'e  '), { maxLength: 8 }),

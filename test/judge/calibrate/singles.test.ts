@@ -1,4 +1,4 @@
-// The single damages: where they can be done, and what they do there.
+// The single corruptions: to which rows they apply, and what they change.
 
 import { describe, expect, it } from 'vitest';
 import { readPrediction, withoutMarker } from '../../../src/core/reply.js';
@@ -11,14 +11,14 @@ type Name = keyof typeof SINGLES;
 const NAMES = Object.keys(SINGLES) as Name[];
 const SUBJECTS = recordedSubjects(1);
 
-/** What a judge is shown; undefined where the damage cannot be done. */
+/** What a judge sees; undefined if the corruption does not apply. */
 function shown(name: Name, subject: Subject): string | undefined {
   const reply = SINGLES[name].make(subject);
   return reply === undefined ? undefined : withoutMarker(readPrediction(reply));
 }
 
 describe('on the recorded rows', () => {
-  it('each damage can be done on so many rows of a domain', () => {
+  it('each corruption applies to the expected number of rows of each domain', () => {
     const counts = NAMES.map((name) => {
       const by = DOMAINS.map((domain) => {
         const rows = SUBJECTS.filter((subject) => subject().sample.domain === domain);
@@ -39,14 +39,14 @@ extra-prose            11       6      16       8       7       8       7`,
     expect(rows).toEqual([11, 6, 16, 8, 7, 8, 7]);
   });
 
-  it.each(NAMES)('%s never shows the truth, nor nothing', (name) => {
+  it.each(NAMES)('%s never shows the truth, and never an empty text', (name) => {
     for (const subject of SUBJECTS) {
       const truth = withoutMarker(observationOf(subject().sample));
       expect(['', truth]).not.toContain(shown(name, subject()));
     }
   });
 
-  it('the same seed makes the same bytes', () => {
+  it('the same seed gives the same bytes', () => {
     const made = () => recordedSubjects(7).map((subject) => NAMES.map((name) => shown(name, subject())));
     expect(made()).toEqual(made());
   });
@@ -76,7 +76,7 @@ describe('error-to-success', () => {
     expect(damaged('error-to-success', text)).toBe(success);
   });
 
-  it("says that the tool succeeded in place of its error's message", () => {
+  it('says that the tool succeeded instead of its error message', () => {
     const row = answered('Error: b.txt not found', { action: call('read', { path: 'b.txt' }) });
     expect(shown('error-to-success', subjectOf(row, undefined))).toBe('read completed successfully.');
   });
@@ -87,7 +87,7 @@ describe('error-to-success', () => {
     ['a page about errors', 'ValueError: raised where\nfatal: what git says', { domain: 'search' }],
     ['code that handles errors', '  12\tthrow new Error("bad");\n+  error: no', {}],
     ['JSON of something that succeeded', '{"ok": true, "code": 201}', {}],
-  ])('leaves %s alone', (_, text, about) => {
+  ])('leaves %s unchanged', (_, text, about) => {
     expect(damaged('error-to-success', text, about)).toBeUndefined();
   });
 });
@@ -102,7 +102,7 @@ describe('lost-fence', () => {
     expect(damaged('lost-fence', text)).toBe(without);
   });
 
-  it.each(['plain text', 'f(x) {\n}\nreturn [a]', '- a\n- b', 'a <b>c</b> d'])('leaves %j alone', (text) => {
+  it.each(['plain text', 'f(x) {\n}\nreturn [a]', '- a\n- b', 'a <b>c</b> d'])('leaves %j unchanged', (text) => {
     expect(damaged('lost-fence', text)).toBeUndefined();
   });
 });
@@ -125,9 +125,12 @@ describe('renamed-keys', () => {
     expect(damaged('renamed-keys', 'Url: a')).toBeUndefined();
   });
 
-  it.each(['ValueError: a\nValueError: b', 'x = 1\ny = 2\nz = 3', 'bash: a\nbash: b'])('leaves %j alone', (text) => {
-    expect(damaged('renamed-keys', text)).toBeUndefined();
-  });
+  it.each(['ValueError: a\nValueError: b', 'x = 1\ny = 2\nz = 3', 'bash: a\nbash: b'])(
+    'leaves %j unchanged',
+    (text) => {
+      expect(damaged('renamed-keys', text)).toBeUndefined();
+    },
+  );
 });
 
 describe('contrary-path', () => {
@@ -144,9 +147,9 @@ describe('contrary-path', () => {
   });
 
   it.each([
-    ['a path that nobody has named', 'wrote /srv/new.txt'],
+    ['a path that the history does not name', 'wrote /srv/new.txt'],
     ['no path', 'HTTP/1.1 and application/json and 3/4 and </input> and and/'],
-  ])('leaves %s alone', (_, text) => {
+  ])('leaves %s unchanged', (_, text) => {
     const before = ['HTTP/1.1 and application/json and 3/4 and </input> and and/'];
     expect(damaged('contrary-path', text, { before })).toBeUndefined();
   });
@@ -162,7 +165,7 @@ describe('foreign-tool', () => {
 });
 
 describe('truncated', () => {
-  it('ends in the midst of a word after about three fifths, without the closing tag', () => {
+  it('ends in mid-word after about three fifths, without the closing tag', () => {
     const words = 'abcdefgh '.repeat(50);
     const reply = SINGLES.truncated.make(subjectOf(answered(words), undefined)) ?? '';
     expect(reply).not.toContain('</predicted_observation>');
@@ -170,12 +173,12 @@ describe('truncated', () => {
     expect(readPrediction(reply).length / words.length).toBeCloseTo(0.6, 1);
   });
 
-  it('leaves alone what is too short to be cut', () => {
+  it('leaves text that is too short to cut unchanged', () => {
     expect(damaged('truncated', 'short')).toBeUndefined();
   });
 });
 
-it('extra-prose holds the whole truth between the explanations', () => {
+it('extra-prose contains the complete truth between the explanations', () => {
   for (const subject of SUBJECTS) {
     const text = shown('extra-prose', subject()) ?? '';
     const at = text.indexOf(observationOf(subject().sample).trim());

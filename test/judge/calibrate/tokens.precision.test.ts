@@ -1,4 +1,4 @@
-// How many of the tokens that are taken for determined are so: read by hand, one by one, and kept in a fixture.
+// How many of the tokens taken to be determined really are: checked by hand, one by one, and kept in a fixture.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
@@ -30,7 +30,7 @@ interface Drawn {
   readonly token: DeterminedToken;
 }
 
-/** Up to 100 tokens of a domain: of the recorded rows, and where they have fewer, of the other turns of their trajectories. */
+/** Up to 100 tokens per domain: from the recorded rows, or, if those have fewer, from the other turns of their trajectories. */
 function drawnFrom(domain: string): Drawn[] {
   const rows = RECORDED.filter((sample) => sample.domain === domain);
   const random = randomOf(100);
@@ -59,8 +59,8 @@ function shuffled<T>(list: readonly T[], random: Random): T[] {
   return order;
 }
 
-describe('the tokens read by hand', () => {
-  it.each(DOMAINS)('are those that chance draws of what is found in %s now', (domain) => {
+describe('the hand-checked tokens', () => {
+  it.each(DOMAINS)('are a random draw from what is found in %s today', (domain) => {
     const found = drawnFrom(domain).map(({ row, turn, token: { start, kind, ground } }) => ({
       row,
       turn,
@@ -72,7 +72,7 @@ describe('the tokens read by hand', () => {
     expect(read.map(({ row, turn, start, kind, ground }) => ({ row, turn, start, kind, ground }))).toEqual(found);
   });
 
-  it('have the precision that is printed, at least 19 of 20 in every domain', () => {
+  it('have the printed precision, at least 19 of 20 in every domain', () => {
     for (const domain of DOMAINS) {
       const read = LABELLED.filter((token) => token.domain === domain);
       const right = read.filter(({ isDetermined }) => isDetermined).length;
@@ -82,7 +82,7 @@ describe('the tokens read by hand', () => {
     }
   });
 
-  it('are shown to whoever reads them in the words around them', () => {
+  it('are shown to readers within the surrounding words', () => {
     for (const { context } of LABELLED) expect(context).toMatch(/⟦[\s\S]+⟧/);
   });
 });

@@ -33,20 +33,20 @@ function row(
 }
 
 describe('determined is', () => {
-  it('a path, a name and a long number that stand in the action', () => {
+  it('a path, a name or a long number that appears in the action', () => {
     const { determined } = found(
       row('cp src/old_name.py out/v2 --port 8191', "cp: cannot stat 'src/old_name.py': port 8191 of 7000, flag 12"),
     );
     expect(determined).toEqual(['src/old_name.py (path, action-token)', '8191 (number, action-token)']);
   });
 
-  it('the value of a key that the action has with the same value, and no other value of that key', () => {
+  it('the value of a key that has the same value in the action, and no other value of that key', () => {
     const action = '{"name":"set","arguments":{"page":3,"open":true,"title":"Kestrel","size":9}}';
     const { determined } = found(row(action, '{"page": 3, "open": true, "title": "Kestrel", "total": 3, "size": 8}'));
     expect(determined).toEqual(['3 (number, action-line)', 'true (state, action-line)', 'Kestrel (name, action-line)']);
   });
 
-  it('what stands in a line that follows the same line as it last did', () => {
+  it('the content of a line that follows the same line as it did last time', () => {
     const history = ['look', 'Users of this host:\nalice_b 4711\nnothing else here'] as const;
     const { determined } = found(row('look', 'Users of this host:\nalice_b 4711\nnothing else here', history));
     expect(determined).toEqual([
@@ -57,7 +57,7 @@ describe('determined is', () => {
     ]);
   });
 
-  it('nothing of a line that was replaced since it was last there', () => {
+  it('nothing in a line that was replaced since it last appeared', () => {
     const first = ['look', 'Users of this host:\nuser alice_b'] as const;
     const second = ['look', 'Users of this host:\nuser bob_c'] as const;
     expect(found(row('look', 'Users of this host:\nuser alice_b', first, second)).determined).toEqual([
@@ -65,7 +65,7 @@ describe('determined is', () => {
     ]);
   });
 
-  it('nothing of a line that had two followers at once, unless the line before tells which', () => {
+  it('nothing in a line that once had two different followers, unless the line before says which', () => {
     const history = ['look', 'first row of it\nthe same\nuser ann_1\nsecond row of it\nthe same\nuser bob_2'] as const;
     expect(found(row('look', 'the same\nuser bob_2', history)).determined).toEqual([]);
     expect(found(row('look', 'second row of it\nthe same\nuser bob_2', history)).determined).toEqual([
@@ -74,20 +74,20 @@ describe('determined is', () => {
     ]);
   });
 
-  it('what stood last behind the same words of a line, but no state: of two states one is right by chance', () => {
+  it('what last followed the same words of a line, except a state: one of two states is right by chance', () => {
     const history = ['run', 'listening on port 8191\nservice is: running'] as const;
     expect(
       found(row('run', 'again listening\nlistening on port 8191\nx\nservice is: running', history)).determined,
     ).toEqual(['8191 (number, history-label)']);
   });
 
-  it("a shell's prompt as the last observation ended with it", () => {
+  it("a shell's prompt as it ended the last observation", () => {
     const { determined } = found(row('cd x', 'root@box:/srv/app# cd x\nno', ['ls', 'a\nroot@box:/srv/app#']));
     expect(determined).toEqual(['root@box (name, prompt)']);
   });
 });
 
-describe('runtime is what has the pattern of it, and is never determined', () => {
+describe('runtime tokens match a runtime pattern, and are never determined', () => {
   it.each([
     ['drwxr-xr-x 2 root root 4096 Nov 20 10:15 a', ['4096 (size)', 'Nov 20 (date)', '10:15 (time)']],
     ['[main 53d3585] fix, 2026-11-20T10:15:33.123Z', ['53d3585 (hash)', '2026-11-20 (date)', '10:15:33.123 (time)']],
@@ -205,7 +205,7 @@ describe('of a recorded row in each domain', () => {
 });
 
 describe('on every recorded row', () => {
-  it('tokens stand in order, overlap nothing, and each is a part of the text', () => {
+  it('tokens are in order, do not overlap, and each is a part of the text', () => {
     for (const sample of RECORDED) {
       const { text, determined, runtime } = tokensOf(sample);
       const places = [...determined, ...runtime].sort((a, b) => a.start - b.start);

@@ -1,4 +1,4 @@
-// The variants that a user names.
+// The variants that a user selects.
 
 import { describe, expect, it } from 'vitest';
 import { EXIT } from '../../../src/core/errors.js';
@@ -9,27 +9,27 @@ const ALWAYS = Object.entries(VARIANTS).flatMap(([name, { family }]) =>
 );
 
 describe('the choice of variants', () => {
-  it('is all of them where nothing is named, in the order of the list', () => {
+  it('is all of them if none is named, in the order of the list', () => {
     expect(chosenVariants({})).toEqual(Object.keys(VARIANTS));
     expect(chosenVariants({ damages: [], canaries: [] })).toEqual(Object.keys(VARIANTS));
   });
 
-  it('is truth and rewrites alone where none is wanted', () => {
+  it('is only truth and rewrites if neither kind is wanted', () => {
     expect(ALWAYS).toContain('truth');
     expect(chosenVariants({ damages: ['none'], canaries: ['none'] })).toEqual(ALWAYS);
   });
 
-  it('holds what is named, in the order of the list', () => {
+  it('contains what is named, in the order of the list', () => {
     expect(chosenVariants({ damages: ['shuffled', 'persistence'], canaries: ['none'] })).toEqual(
       Object.keys(VARIANTS).filter((name) => [...ALWAYS, 'persistence', 'shuffled'].includes(name)),
     );
   });
 
-  it('holds the prediction beneath a canary, named or not', () => {
+  it('contains the prediction that an attack is built on, named or not', () => {
     expect(chosenVariants({ damages: ['none'], canaries: ['flattery'] })).toEqual([...ALWAYS, 'shuffled', 'flattery']);
   });
 
-  it('leaves the other kind as it is', () => {
+  it('leaves the other kind unchanged', () => {
     const canaries = Object.keys(VARIANTS).filter((name) => name in CANARY_NAMES);
     expect(chosenVariants({ damages: ['none'] })).toEqual([...ALWAYS, 'shuffled', ...canaries]);
   });
@@ -37,7 +37,7 @@ describe('the choice of variants', () => {
 
 const CANARY_NAMES = Object.fromEntries(Object.entries(VARIANTS).filter(([, { family }]) => family === 'canary'));
 
-describe('a name that cannot be', () => {
+describe('an invalid name', () => {
   it.each([
     [{ damages: ['persistense'] }, '--damages takes only none, or some of the known: unknown name "persistense"; did'],
     [{ canaries: ['fake-verdikt'] }, 'unknown name "fake-verdikt"; did you mean "fake-verdict"?'],
