@@ -32,7 +32,7 @@ function row(fields: Partial<JudgedRow> = {}): JudgedRow {
   };
 }
 
-/** A valid row with these ratings, and their mean over what is above 0 as its total. */
+/** A valid row with these ratings; its total is the mean of those above 0. */
 function rated(ratings: Ratings, fields: Partial<JudgedRow> = {}): JudgedRow {
   const above = Object.values(ratings).filter((rating) => rating > 0);
   const total = above.length === 0 ? 0 : above.reduce((sum, rating) => sum + rating, 0) / above.length;
@@ -66,7 +66,7 @@ describe('official counting', () => {
     expect(value(aggregate([row({ failed: 0, total: rating })]).overall)).toBe(score);
   });
 
-  test('the mean is that of Python’s statistics.mean, not that of a rounded sum', () => {
+  test("the mean equals Python's statistics.mean, not that of a rounded sum", () => {
     const totals = [3, 3.6666666666666665, 2.6];
     const card = aggregate(totals.map((total) => row({ failed: 0, total })));
     expect(value(card.overall)).toBe(((3.088888888888889 - 1) / 4) * 100);
@@ -77,7 +77,7 @@ describe('official counting', () => {
     ['minus 0 is valid', -0, 1],
     ['1 is not', 1, 0],
     ['something in between is not', 0.5, 0],
-    ['an absent one is not', undefined, 0],
+    ['a missing one is not', undefined, 0],
   ])('failed: %s', (_, failed, valid) => {
     const { failed: _dropped, ...bare } = even(4);
     const card = aggregate([failed === undefined ? bare : { ...bare, failed }]);
@@ -85,7 +85,7 @@ describe('official counting', () => {
     expect(value(card.overall)).toBe(valid === 1 ? 75 : undefined);
   });
 
-  test('a rating that cannot be counts officially, and not with failures', () => {
+  test('an impossible rating counts officially, and not with failures', () => {
     const card = aggregate([even(4), rated({ format: 100, factuality: 2, consistency: 2, realism: 2, quality: 2 })]);
     const terminal = domain(card, 'terminal');
     expect(value(terminal.scores, 'format')).toBe(1275);
@@ -95,7 +95,7 @@ describe('official counting', () => {
     expect(value(terminal.withFailures, 'realism')).toBe(50);
   });
 
-  test('a zero leaves only its own mean', () => {
+  test('a zero is omitted only from its own mean', () => {
     const card = aggregate([
       rated({ format: 0, factuality: 2, consistency: 3, realism: 3, quality: 4 }),
       rated({ format: 5, factuality: 4, consistency: 3, realism: 3, quality: 4 }),
@@ -106,15 +106,15 @@ describe('official counting', () => {
     expect(card.overall.factuality?.rows).toBe(2);
   });
 
-  test('a dimension that no row was rated in is absent, not -25', () => {
+  test('a dimension without any rating is absent, not -25', () => {
     const card = aggregate([rated({ quality: 3 })]);
     expect(Object.keys(card.overall).sort()).toEqual(['quality', 'total']);
   });
 
   test.each([
     ['without any rating above 0', { format: 0 }, {}],
-    ['with a rating that cannot be', { format: 9 }, { format: expect.anything(), total: expect.anything() }],
-  ])('a valid row %s is valid, and not covered: nobody gains by it', (_, ratings, official) => {
+    ['with an impossible rating', { format: 9 }, { format: expect.anything(), total: expect.anything() }],
+  ])('a valid row %s is valid but not covered, so it gains nothing', (_, ratings, official) => {
     const card = aggregate([rated(ratings)]);
     expect(card).toMatchObject({ valid: 1, failed: 0, coverage: 0 });
     expect(card.domains[0]?.failures).toEqual({ 'not-rated': 1 });
@@ -122,13 +122,13 @@ describe('official counting', () => {
     expect(card.overallWithFailures).toEqual({});
   });
 
-  test('unknown domains get rows of their own, by name, after the published ones in their order', () => {
+  test('unknown domains get their own rows, sorted by name, after the published ones in their order', () => {
     const names = ['zoo', 'os', 'mcp', '__proto__', 'car', 'search'];
     const card = aggregate(names.map((name) => even(3, { domain: name })));
     expect(card.domains.map((one) => one.domain)).toEqual(['mcp', 'search', 'os', '__proto__', 'car', 'zoo']);
   });
 
-  test('no rows at all make an empty card', () => {
+  test('no rows give an empty card', () => {
     expect(aggregate([])).toEqual({
       domains: [],
       overall: {},
@@ -147,14 +147,14 @@ describe('official counting', () => {
 describe('overall', () => {
   const uneven = [even(5, { domain: 'mcp' }), even(5, { domain: 'mcp' }), even(5, { domain: 'mcp' }), even(1)];
 
-  test('is the mean over domains, and beside it the mean over samples', () => {
+  test('is the mean over domains, next to the mean over samples', () => {
     const card = aggregate(uneven);
     expect(value(card.overall)).toBe(50);
     expect(value(card.overallMicro)).toBe(75);
     expect(card.macroOf).toBe(2);
   });
 
-  test('does not count a domain without a total among those it is the mean of', () => {
+  test('counts only domains with a total among the domains that it averages', () => {
     const card = aggregate([...uneven, lost('unreadable', { domain: 'web' })]);
     expect(card.macroOf).toBe(2);
     expect(value(card.overall)).toBe(50);
@@ -170,7 +170,7 @@ describe('overall', () => {
       row({ domain: name, failed: 0, total: 1 + ((model.scores[name] ?? Number.NaN) / 100) * 4 }),
     );
     const card = aggregate(rows);
-    // The one row whose own columns do not give the published figure.
+    // The only row whose own columns do not give the published figure.
     const expected = model.model === 'Qwen-AgentWorld-397B-A17B' ? '58.76' : model.overall.toFixed(2);
     expect(value(card.overall)?.toFixed(2)).toBe(expected);
     expect(card.macroOf).toBe(7);
@@ -187,7 +187,7 @@ describe('overall', () => {
   );
   const kitchen = [2, 3, 3, 4, 1].map((rating) => even(rating, { domain: 'kitchen', measures: { bleu: 99 } }));
 
-  test('of the seven stays the same, whatever stands beside them; that over samples is of all, as in the official script', () => {
+  test('of the seven stays the same whatever other domains exist; the mean over samples covers all, as in the official script', () => {
     const alone = aggregate(seven);
     const { domains, ...means } = aggregate([...kitchen, lost('empty', { domain: 'kitchen' }), ...seven]);
     expect(domains.map((score) => score.domain)).toEqual([...DOMAINS, 'kitchen']);
@@ -199,7 +199,7 @@ describe('overall', () => {
     expect(means).toMatchObject({ chosen: 48, valid: 47, failed: 1 });
   });
 
-  test('of a run that lacks one of the seven takes the further domain in', () => {
+  test('of a run that lacks one of the seven includes the other domain', () => {
     const card = aggregate([...kitchen, ...seven.filter((one) => one.domain !== 'os')]);
     expect(card.macroOf).toBe(7);
     const means = card.domains.map((score) => score.scores.total?.value ?? Number.NaN);
@@ -221,7 +221,7 @@ describe('uncertainty', () => {
     expect(card.overall.total).toEqual({ value: (175 / 3 + 75) / 2, rows: 4, clusters: 3 });
   });
 
-  test('the interval lies within the scale, and is wider on the side of the middle', () => {
+  test('the interval stays within the scale, and is wider on the side towards the middle', () => {
     const {
       value,
       low = 0,
@@ -233,7 +233,7 @@ describe('uncertainty', () => {
     expect(value - low).toBeGreaterThan(2 * (high - value));
   });
 
-  test('of fewer than five trajectories there is none, of the domain or of Overall', () => {
+  test('fewer than five trajectories have none, in the domain and in Overall', () => {
     const many = [2, 3, 4, 5, 3].map((rating) => even(rating));
     const few = [2, 3, 4, 5].map((rating) => even(rating, { domain: 'web' }));
     const card = aggregate([...many, ...few]);
@@ -242,7 +242,7 @@ describe('uncertainty', () => {
     expect(card.overall.total).toEqual({ value: (60 + 62.5) / 2, rows: 9, clusters: 9 });
   });
 
-  test('of a score of exactly 100 there is no interval', () => {
+  test('a score of exactly 100 has no interval', () => {
     const { total } = aggregate(Array.from({ length: 60 }, () => even(5))).overall;
     expect(total).toMatchObject({ value: 100, se: 0 });
     expect(total?.low).toBeUndefined();
@@ -250,7 +250,7 @@ describe('uncertainty', () => {
 });
 
 describe('failures', () => {
-  test('those of the model count as rating 1 beside the official score; the others stay missing', () => {
+  test('those of the model count as rating 1 next to the official score; the others stay missing', () => {
     const card = aggregate([
       even(5),
       lost('empty'),
@@ -277,31 +277,31 @@ describe('failures', () => {
     });
   });
 
-  test('a domain in which the model failed throughout has a score of 0 with failures, and none without', () => {
+  test('a domain in which the model failed in every row has a score of 0 with failures, and none without', () => {
     const card = aggregate([lost('empty'), lost('empty')]);
     expect(domain(card, 'terminal').scores).toEqual({});
     expect(value(card.overallWithFailures)).toBe(0);
     expect(card.coverage).toBe(1);
   });
 
-  test('a failure that says nothing of why is counted as such', () => {
+  test('a failure without a reason is counted as such', () => {
     expect(domain(aggregate([row({ failed: 1 }), row()]), 'terminal').failures).toEqual({ unstated: 2 });
   });
 
-  test('flags are counted, on valid rows and on failed ones', () => {
+  test('flags are counted on valid and on failed rows', () => {
     const card = aggregate([even(3, { flags: ['truncated', 'untagged'] }), lost('empty', { flags: ['truncated'] })]);
     expect(domain(card, 'terminal').flags).toEqual({ truncated: 2, untagged: 1 });
   });
 });
 
 describe('coverage', () => {
-  test('counts the rows that were chosen and are not in the file', () => {
+  test('counts rows that were chosen but are missing from the file', () => {
     const card = aggregate([even(3), even(3), lost('unreadable')], new Map([['terminal', 10]]));
     expect(domain(card, 'terminal')).toMatchObject({ chosen: 10, valid: 2, failed: 1, coverage: 0.2 });
     expect(domain(card, 'terminal').failures).toEqual({ unreadable: 1, 'not-judged': 7 });
   });
 
-  test('lists a domain that was chosen and has no row yet, and leaves out one of which nothing was chosen', () => {
+  test('lists a chosen domain without rows, and omits a domain from which nothing was chosen', () => {
     const card = aggregate(
       [even(3)],
       new Map([
@@ -316,7 +316,7 @@ describe('coverage', () => {
     expect(card).toMatchObject({ chosen: 5, coverage: 0.2, macroOf: 1 });
   });
 
-  test('never exceeds 1 where the file holds more than was chosen', () => {
+  test('never exceeds 1 if the file contains more than was chosen', () => {
     const card = aggregate([even(3), even(3), lost('unreadable')], new Map([['terminal', 1]]));
     expect(card).toMatchObject({ chosen: 3, coverage: 2 / 3 });
   });
@@ -336,7 +336,7 @@ describe('repeats', () => {
     expect(card).toMatchObject({ valid: 4, chosen: 4 });
   });
 
-  test('that failed by the model’s doing lower their own row only', () => {
+  test('that the model failed lower only their own row', () => {
     const card = aggregate([even(5, { key: 'a' }), lost('empty', { key: 'a', repeat: 1 }), even(5, { key: 'b' })]);
     expect(value(card.overall)).toBe(100);
     expect(value(card.overallWithFailures)).toBe(75);
@@ -344,7 +344,7 @@ describe('repeats', () => {
 });
 
 describe('judgements of one prediction', () => {
-  test('are averaged before its row’s other repeats are, those that failed left out', () => {
+  test("are averaged before the row's other repeats are, without those that failed", () => {
     const a = { key: 'a', trajectory: 'x' };
     const card = aggregate([
       even(1, a),
@@ -353,13 +353,13 @@ describe('judgements of one prediction', () => {
       even(4.5, { ...a, repeat: 1 }),
       even(4, { key: 'b', trajectory: 'y' }),
     ]);
-    // Of row a: ((1 + 2) / 2 + 4.5) / 2 = 3.
+    // For row a: ((1 + 2) / 2 + 4.5) / 2 = 3.
     expect(value(card.overall)).toBe((50 + 75) / 2);
     expect(value(card.overallMicro)).toBe((50 + 75) / 2);
     expect(card.overall.total).toMatchObject({ rows: 2, clusters: 2 });
   });
 
-  test('are counted as one prediction, which is valid and covered where any of them is', () => {
+  test('count as one prediction, which is valid and covered if any of them is', () => {
     const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((key) => (index: number) => ({ key, index, flags: ['untagged'] }));
     if (!a || !b || !c || !d) throw new Error('four keys');
     const card = aggregate(
@@ -381,19 +381,19 @@ describe('judgements of one prediction', () => {
     });
   });
 
-  test('count each as it would alone where the prediction brings a verdict of its own', () => {
+  test('each count as if they were the only one if the prediction plants a verdict', () => {
     const card = aggregate([even(4, { key: 'a' }), lost('planted', { key: 'a', index: 1 })]);
     expect(value(card.overall)).toBe(75);
     expect(value(card.overallWithFailures)).toBe((75 + 0) / 2);
   });
 
-  test('are averaged measure by measure', () => {
+  test('are averaged per measure', () => {
     const card = aggregate([10, 20].map((chrf, index) => row({ key: 'a', index, measures: { chrf } })));
     expect(card.overallMeasures.chrf).toMatchObject({ value: 15, rows: 1 });
     expect(card).toMatchObject({ chosen: 1, valid: 1, coverage: 1 });
   });
 
-  test('that say the same as a single one give its card to the last bit', () => {
+  test('that equal a single one give its card to the last bit', () => {
     const rating = fc.integer({ min: 0, max: 50 }).map((tenths) => tenths / 10);
     const rows = fc.array(fc.tuple(rating, fc.integer({ min: 0, max: 9 }), fc.integer({ min: 0, max: 2 })), {
       minLength: 1,
@@ -410,7 +410,7 @@ describe('judgements of one prediction', () => {
         );
         const thrice = [0, 1, 2].flatMap((index) => once.map((one) => ({ ...one, index })));
         const { judgements, ...card } = aggregate(thrice);
-        // That the judge adds no variance is known of the one card alone.
+        // Only the card with several judgements shows that the judge adds no variance.
         const withoutVariance = ({ variance: _, domains, ...rest }: Omit<ScoreCard, 'judgements'>) => {
           return { ...rest, domains: domains.map(({ variance: _own, ...domain }) => domain) };
         };
@@ -422,19 +422,19 @@ describe('judgements of one prediction', () => {
   });
 });
 
-describe('measures of a range of their own', () => {
+describe('measures with their own range', () => {
   const rowsOf = (...values: number[]) => values.map((bits) => row({ measures: { bits } }));
   const estimateOf = (values: readonly number[], range: Measure['range']) =>
     aggregate(rowsOf(...values), undefined, measuresOf({ bits: { range, better: 'smaller' } })).overallMeasures.bits;
 
-  test('without an upper end have a plain interval, and nothing cuts them at 0 or 100', () => {
+  test('without an upper end have a symmetric interval, which is not cut at 0 or 100', () => {
     const { value, low, high, se = 0 } = estimateOf([90, 140, 120, 95, 160], [0, Number.POSITIVE_INFINITY]) ?? {};
     expect(value).toBe(121);
     expect((high ?? 0) - 121).toBeCloseTo(121 - (low ?? 0), 9);
     expect((high ?? 0) - 121).toBeCloseTo(studentTQuantile(0.975, 4) * se, 9);
   });
 
-  test('with both ends have the interval of a score, drawn to their range', () => {
+  test('with both ends have the interval of a score, scaled to their range', () => {
     const shares = [0.97, 0.99, 0.9, 0.95, 0.999];
     const score = estimateOf(
       shares.map((share) => share * 100),
@@ -455,7 +455,7 @@ describe('measures of a range of their own', () => {
     }
   });
 
-  test('beyond their range have no interval, like a score at an end', () => {
+  test('beyond their range have no interval, like a score at either end', () => {
     expect(estimateOf([150, 140, 120, 95, 160], [0, 100])).not.toHaveProperty('low');
   });
 });
@@ -463,7 +463,7 @@ describe('measures of a range of their own', () => {
 describe('measures', () => {
   const measured = (chrf: number, fields: Partial<JudgedRow> = {}) => row({ measures: { chrf }, ...fields });
 
-  test('of a file without ratings make a full card without any score', () => {
+  test('of a file without ratings give a complete card without scores', () => {
     const card = aggregate([measured(10), measured(30), measured(80, { domain: 'web' })], new Map([['web', 2]]));
     expect(card).toMatchObject({ valid: 3, failed: 0, chosen: 4, coverage: 0.75, macroOf: 2 });
     expect(card.overallMeasures.chrf).toMatchObject({ value: 50, rows: 3 });
@@ -473,7 +473,7 @@ describe('measures', () => {
     }
   });
 
-  test('of a file without ratings are not joined by scores where a prediction failed, which covers nothing', () => {
+  test('of a file without ratings get no scores if a prediction failed, and that prediction is not covered', () => {
     const card = aggregate([measured(10), row({ failure: { class: 'refused', reason: 'filtered' } })]);
     expect(card).toMatchObject({ valid: 1, failed: 1, coverage: 0.5 });
     expect(card.overallWithFailures).toEqual({});
@@ -486,12 +486,12 @@ describe('measures', () => {
     expect(card.overallMeasures.chrf).toMatchObject({ value: 5, rows: 2 });
   });
 
-  test('do not make a row valid that says it failed', () => {
+  test('do not make a failed row valid', () => {
     const card = aggregate([measured(0, { failure: { class: 'prediction', reason: 'connection reset' } })]);
     expect(card).toMatchObject({ valid: 0, failed: 1, coverage: 0 });
   });
 
-  test('beside ratings stay apart from them, and count where no verdict could be read', () => {
+  test('next to ratings stay separate, and count even if no verdict could be read', () => {
     const card = aggregate([
       even(5, { measures: { chrf: 20 } }),
       lost('unreadable', { measures: { chrf: 40, json_f1: 90 } }),
@@ -522,7 +522,7 @@ describe('any judged file', () => {
   const rows = fc.array(fc.oneof({ weight: 3, arbitrary: valid }, failed), { maxLength: 40 });
   const values = (scores: ScoreSet) => Object.entries(scores).map(([name, { value, rows }]) => [name, value, rows]);
 
-  test('scores the same in any order', () => {
+  test('gets the same scores in any order', () => {
     fc.assert(
       fc.property(rows, (some) => {
         const [there, back] = [aggregate(some), aggregate([...some].reverse())];
@@ -533,7 +533,7 @@ describe('any judged file', () => {
     );
   });
 
-  test('scores the same when every row was asked twice with the same outcome', () => {
+  test('gets the same scores if every row was asked twice with the same outcome', () => {
     fc.assert(
       fc.property(rows, (some) => {
         const twice = aggregate([...some, ...some.map((one) => ({ ...one, repeat: 1 }))]);
@@ -546,7 +546,7 @@ describe('any judged file', () => {
     );
   });
 
-  test('nobody gains by failing: a domain’s score with failures is never above its score', () => {
+  test("gains nothing by failing: a domain's score with failures is never above its score", () => {
     fc.assert(
       fc.property(rows, (some) => {
         for (const { scores, withFailures } of aggregate(some).domains) {
@@ -558,7 +558,7 @@ describe('any judged file', () => {
     );
   });
 
-  test('keeps its books: every chosen row is valid or has a failure, and every interval holds its value', () => {
+  test('adds up: every chosen row is valid or has a failure, and every interval contains its value', () => {
     fc.assert(
       fc.property(rows, fc.nat(60), (some, chosen) => {
         const card = aggregate(some, new Map([['mcp', chosen]]));

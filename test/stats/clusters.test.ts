@@ -1,4 +1,4 @@
-// Means over clusters: reference values of whole matrices and of SciPy, and what must hold for any figures.
+// Means over clusters: reference values from complete matrices and SciPy, and what must hold for any figures.
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -24,7 +24,7 @@ const compared = read('comparison.json') as {
   readonly uniform: (Record<'mean' | 'se' | 'df' | 'low' | 'high', number> & { readonly domains: number[][] })[];
 };
 
-/** Figures whose sums must be rounded, without the very smallest numbers of floating point. */
+/** Figures whose sums must be rounded, without the very smallest floating-point numbers. */
 const figures = (minLength: number) =>
   fc.array(
     fc.integer({ min: 0, max: 999_900 }).map((whole) => whole / 9999),
@@ -33,7 +33,7 @@ const figures = (minLength: number) =>
 
 const each = (...values: number[]): Observation[] => values.map((value, index) => ({ value, cluster: `c${index}` }));
 
-/** The degrees of freedom from the G x G matrix of covariances, entry by entry. */
+/** The degrees of freedom from the G x G covariance matrix, entry by entry. */
 function freedomByMatrix(observations: readonly Observation[]): number {
   const rows = observations.length;
   const centre = mean(observations.map(({ value }) => value));
@@ -60,7 +60,7 @@ function freedomByMatrix(observations: readonly Observation[]): number {
 
 describe('clustered estimate', () => {
   test.each(reference.clustered)(
-    'has the CR2 standard error, degrees of freedom and interval of whole matrices: $se, $df',
+    'has the CR2 standard error, degrees of freedom and interval of complete matrices: $se, $df',
     (known) => {
       const observations = known.values.map((value, index) => ({ value, cluster: known.clusters[index] ?? '' }));
       const estimate = clusteredEstimate(observations);
@@ -73,7 +73,7 @@ describe('clustered estimate', () => {
     },
   );
 
-  test('follows the formula by hand', () => {
+  test('matches the formula worked out by hand', () => {
     const [one, two, ...rest] = each(1, 2, 4, 5, 3, 3);
     // Residuals by cluster: (1 - 3) + (2 - 3), 4 - 3, 5 - 3, 0 and 0. SE² = (9 / (1 - 1/3) + (1 + 4) / (1 - 1/6)) / 36.
     const estimate = clusteredEstimate([one, { ...two, cluster: 'c0' }, ...rest] as Observation[]);
@@ -88,7 +88,7 @@ describe('clustered estimate', () => {
   const clustersOf = (sets: number[][]) =>
     sets.flatMap((values, index) => values.map((value) => ({ value: value / 5, cluster: `t${index}` })));
 
-  test('has the degrees of freedom of the whole matrix of clusters, whatever their sizes', () => {
+  test('has the degrees of freedom of the complete cluster matrix, whatever the cluster sizes', () => {
     fc.assert(
       fc.property(unlike, (sets) => {
         const observations = clustersOf(sets);
@@ -98,7 +98,7 @@ describe('clustered estimate', () => {
     );
   });
 
-  test('has G - 1 degrees of freedom for clusters of one size, and never more', () => {
+  test('has G - 1 degrees of freedom for clusters of equal size, and never more', () => {
     fc.assert(
       fc.property(unlike, (sets) => {
         const alike = sets.map((values) => Array.from({ length: 4 }, (_, index) => values[index % values.length] ?? 0));
@@ -108,7 +108,7 @@ describe('clustered estimate', () => {
     );
   });
 
-  test.each([1, 2, 3, 4])('of %d clusters is a number alone, since no test of so few can say anything', (clusters) => {
+  test.each([1, 2, 3, 4])('of %d clusters is only a number, since no test of so few can say anything', (clusters) => {
     const observations = Array.from({ length: 12 }, (_, index) => ({ value: index, cluster: `t${index % clusters}` }));
     expect(clusteredEstimate(observations)).toEqual({ value: 5.5, rows: 12, clusters });
   });
@@ -119,7 +119,7 @@ describe('clustered estimate', () => {
     expect(flat(50)).toMatchObject({ value: 7, se: 0, low: 7, high: 7 });
   });
 
-  test('of rows that are clusters of their own has the ordinary standard error', () => {
+  test('of rows that are each their own cluster has the ordinary standard error', () => {
     fc.assert(
       fc.property(figures(5), (some) => {
         const { value, se } = clusteredEstimate(each(...some));
@@ -129,7 +129,7 @@ describe('clustered estimate', () => {
     );
   });
 
-  test('is no surer when every row is there twice', () => {
+  test('is no more certain if every row is duplicated', () => {
     fc.assert(
       fc.property(figures(5), (some) => {
         const once = clusteredEstimate(each(...some));
@@ -141,7 +141,7 @@ describe('clustered estimate', () => {
     );
   });
 
-  test('holds the truth in its interval about 95 times in 100, though the turns of a trajectory agree', () => {
+  test('covers the truth about 95 times in 100, although the turns of a trajectory agree', () => {
     const random = randomOf(1).uniform;
     const turns = (cluster: string, shared: number) =>
       Array.from({ length: 4 }, () => ({ value: 50 + shared + 10 * (random() - 0.5), cluster }));
@@ -166,13 +166,13 @@ describe('mean of estimates', () => {
     expect((both.high ?? 0) - 50).toBeCloseTo(2.5 * studentTQuantile(0.975, both.df ?? 0), 12);
   });
 
-  test('has no interval where a domain has none', () => {
+  test('has no interval if a domain has none', () => {
     const known = clusteredEstimate(each(10, 20, 30, 20, 20));
     const few = clusteredEstimate(each(50, 51, 49, 50));
     expect(meanOfEstimates([known, few])).toEqual({ value: 35, rows: 9, clusters: 9 });
   });
 
-  test.each([5, 49])('of scores has no interval where a domain of %d trajectories never differs', (count) => {
+  test.each([5, 49])('of scores has no interval if a domain of %d trajectories never varies', (count) => {
     const flat = clusteredEstimate(each(...Array.from({ length: count }, () => 7)), 'score');
     const known = clusteredEstimate(each(10, 20, 30, 20, 20), 'score');
     expect(meanOfEstimates([flat, known], 'score')).toEqual({ value: 13.5, rows: count + 5, clusters: count + 5 });
@@ -180,7 +180,7 @@ describe('mean of estimates', () => {
   });
 
   test.each(compared.uniform)(
-    'of differences holds what a domain that never differs may hide, as SciPy has it',
+    'of differences allows for what a domain that never varies may hide, as in SciPy',
     (set) => {
       const found = meanOfEstimates(set.domains.map((values) => clusteredEstimate(each(...values))));
       expect(found.value).toBeCloseTo(set.mean, 10);
@@ -188,7 +188,7 @@ describe('mean of estimates', () => {
     },
   );
 
-  test('of scores that never differ is a point from 50 trajectories in each domain on', () => {
+  test('of scores that never vary is a point from 50 trajectories in each domain on', () => {
     const flat = clusteredEstimate(each(...Array.from({ length: 50 }, () => 7)), 'score');
     const { low, high, ...mean } = meanOfEstimates([flat, flat], 'score');
     expect(mean).toMatchObject({ value: 7, se: 0, df: 98 });
@@ -210,7 +210,7 @@ describe('mean of estimates', () => {
 });
 
 describe('Overall of domains', () => {
-  test('has the Satterthwaite degrees of freedom and interval of Welch in SciPy', () => {
+  test("has the degrees of freedom (Satterthwaite) and interval of SciPy's Welch test", () => {
     const { x, y, ...known } = compared.overall;
     const overall = meanOfEstimates([clusteredEstimate(each(...x)), clusteredEstimate(each(...y))]);
     expect(overall.value).toBeCloseTo(known.mean, 10);
@@ -222,7 +222,7 @@ describe('Overall of domains', () => {
 });
 
 describe('paired shift', () => {
-  test('is b minus a, with the noise that pairs share taken out, and may be negative', () => {
+  test('is b minus a, without the noise that pairs share, and may be negative', () => {
     const shift = pairedShift([
       { a: 10, b: 8, cluster: 'x' },
       { a: 90, b: 87, cluster: 'y' },
@@ -236,7 +236,7 @@ describe('paired shift', () => {
     expect(shift.low).toBeCloseTo(-2 - studentTQuantile(0.975, 4) * Math.sqrt(2 / 4 / 5), 12);
   });
 
-  test('is not held to the scale of scores', () => {
+  test('is not limited to the scale of scores', () => {
     const shift = pairedShift([80, 100, 60, 100, 100].map((a, index) => ({ a, b: 0, cluster: `t${index}` })));
     expect(shift.value).toBe(-88);
     expect(shift.low).toBeLessThan(-100);

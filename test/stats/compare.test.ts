@@ -1,4 +1,4 @@
-// Comparing runs: what is paired, what counts, and the figures against statsmodels.
+// Comparing runs: what is paired, what counts, and the figures checked against statsmodels.
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -62,7 +62,7 @@ describe('pairing', () => {
     expect(found?.high).toBeCloseTo(paired.high, 9);
   });
 
-  test('goes by row, not by place in the file, and does not depend on it', () => {
+  test('goes by row, not by position in the file, and does not depend on that position', () => {
     const base = [row('a', 2), row('b', 4), row('c', 5)];
     const candidate = [row('c', 5), row('a', 3), row('b', 3)];
     const comparison = compared(base, candidate);
@@ -70,7 +70,7 @@ describe('pairing', () => {
     expect(compared([...base].reverse(), [...candidate].reverse())).toEqual(comparison);
   });
 
-  test('turned round gives the same with the other sign', () => {
+  test('with the runs swapped gives the same with the opposite sign', () => {
     const rating = fc.integer({ min: 5, max: 25 }).map((fifths) => fifths / 5);
     const rows = fc.array(fc.tuple(rating, rating, fc.integer({ min: 0, max: 5 })), { minLength: 2, maxLength: 30 });
     fc.assert(
@@ -87,7 +87,7 @@ describe('pairing', () => {
     );
   });
 
-  test('of a run with itself finds nothing at all', () => {
+  test('of a run with itself finds no difference', () => {
     const rows = [row('a', 2), row('b', 4.2), failed('c', 'empty'), row('d', 3), row('e', 1)];
     const comparison = compared(rows, rows);
     expect(total(comparison)).toMatchObject({ wins: 0, ties: 5, losses: 0, p: 1, difference: { value: 0, se: 0 } });
@@ -121,7 +121,7 @@ describe('what counts', () => {
     expect(figures.quality).toBeUndefined();
   });
 
-  test('a rating that cannot be is left out, with its total', () => {
+  test('an impossible rating is omitted, together with its total', () => {
     const base = [row('a', 3, { ratings: { format: 3, realism: 3 } }), row('b', 3)];
     const { figures, compared: rows } = compared(base, [
       row('a', 51.5, { ratings: { format: 100, realism: 4 } }),
@@ -133,7 +133,7 @@ describe('what counts', () => {
     expect(figures.format).toBeUndefined();
   });
 
-  test('repeats are averaged before rows are, those that failed at the judge left out', () => {
+  test('repeats are averaged before rows are, without those that failed at the judge', () => {
     const repeats = (key: string, ...totals: number[]) => totals.map((value, repeat) => row(key, value, { repeat }));
     const comparison = compared(
       [...repeats('a', 1, 3), row('b', 2)],
@@ -143,20 +143,20 @@ describe('what counts', () => {
     expect(comparison.coverage).toBe(1);
   });
 
-  test('repeats that add up to the same are a tie, whatever rounding says', () => {
+  test('repeats with equal sums are a tie, despite rounding', () => {
     const side = (...totals: number[]) => totals.map((value, repeat) => row('a', value, { repeat }));
     // Their means in points differ by 3e-15.
     const comparison = compared([...side(1, 1.6), row('b', 3)], [...side(1.2, 1.4), row('b', 4)]);
     expect(total(comparison)).toMatchObject({ wins: 1, ties: 1 });
   });
 
-  test('the variance falls into rows and sampling where repeats are there, and these very rows have an interval of their own', () => {
+  test('the variance splits into rows and sampling if there are repeats, and these rows get their own interval', () => {
     const rows = (shift: number) =>
       [1, 2, 3, 4, 5].flatMap((place) =>
         [0, 1].map((repeat) => row(`r${place}`, 1 + place / 4 + shift * place + repeat * 0.4, { repeat })),
       );
     const { split, difference, onTheseRows } = total(compared(rows(0.2), rows(0.3))) ?? {};
-    // Repeats 0.4 apart are 10 points: mean square 50, of 5 rows with 2 repeats, in two runs.
+    // Repeats 0.4 apart are 10 points: mean square 50, from 5 rows with 2 repeats, in two runs.
     expect(split?.generation).toBeCloseTo((2 * 50) / (5 * 2), 9);
     expect(split?.perRepeat).toBeCloseTo((2 * 50) / 5, 9);
     expect(split?.row).toBe(Math.max(0, (difference?.se ?? 0) ** 2 - (split?.generation ?? 0)));
@@ -180,10 +180,10 @@ describe('judgements of one prediction', () => {
       value === undefined ? failed(key, 'judge-timeout', { repeat, index }) : row(key, value, { repeat, index }),
     );
 
-  test('are averaged before repeats are, and those that failed left out', () => {
+  test('are averaged before repeats are, without those that failed', () => {
     const base = [...judged('a', 0, 1, 2, 3), ...judged('a', 1, 4), row('b', 2)];
     const candidate = [...judged('a', 0, 5, undefined, 4), ...judged('a', 1, 3.5, 3.5), row('b', 2)];
-    // Of row a: (2 + 4) / 2 = 3 against (4.5 + 3.5) / 2 = 4.
+    // For row a: (2 + 4) / 2 = 3 against (4.5 + 3.5) / 2 = 4.
     expect(total(compared(base, candidate))).toMatchObject({
       base: (50 + 25) / 2,
       candidate: (75 + 25) / 2,
@@ -191,7 +191,7 @@ describe('judgements of one prediction', () => {
     });
   });
 
-  test('that all say the same change nothing', () => {
+  test('that all agree change nothing', () => {
     const once = (shift: number) =>
       [1, 2, 3, 4, 5, 6].flatMap((place) =>
         [0, 1].map((repeat) => row(`r${place}`, 1 + (place + repeat + shift) / 4, { repeat })),
@@ -206,13 +206,13 @@ describe('judgements of one prediction', () => {
     expect(several.coverage).toBe(1);
   });
 
-  test('give the judge a part of the variance where both runs have them, without repeats, too', () => {
+  test('give the judge a share of the variance if both runs have them, even without repeats', () => {
     const rows = (shift: number) =>
       [1, 2, 3, 4, 5].flatMap((place) =>
         judged(`r${place}`, 0, 1 + place / 4 + shift * place, 1.4 + place / 4 + shift * place),
       );
     const { split, difference } = total(compared(rows(0.2), rows(0.3))) ?? {};
-    // Judgements 0.4 apart are 10 points: mean square 50, of 5 rows with 2 judgements, in two runs.
+    // Judgements 0.4 apart are 10 points: mean square 50, from 5 rows with 2 judgements, in two runs.
     expect(split?.judge).toBeCloseTo((2 * 50) / (5 * 2), 9);
     expect(split?.row).toBe(Math.max(0, (difference?.se ?? 0) ** 2 - (split?.judge ?? 0)));
     expect(split).not.toHaveProperty('generation');
@@ -235,18 +235,18 @@ describe('coverage', () => {
     });
   });
 
-  test('of a run with several judgements a prediction counts rows, too', () => {
+  test('counts rows even if a run has several judgements per prediction', () => {
     const rows = [0, 1, 2].flatMap((index) => [row('a', 3, { index }), row('b', 4, { index })]);
     const comparison = ok({ rows, chosen: new Map([['os', 2]]) }, { rows: [row('a', 3), row('b', 3)] });
     expect(comparison.domains[0]).toMatchObject({ rows: 2, compared: 2, coverage: 1 });
   });
 
-  test('of a run with repeats counts rows, as the other run does', () => {
+  test('counts rows even if one run has repeats and the other has none', () => {
     const rows = [0, 1].flatMap((repeat) => [row('a', 3, { repeat }), row('b', 4, { repeat })]);
     expect(ok({ rows, chosen: new Map([['os', 4]]) }, { rows: [row('a', 3), row('b', 3)] }).coverage).toBe(1);
   });
 
-  test('of a domain that one run lacks is 0, and Overall says of how many domains it is', () => {
+  test('of a domain that one run lacks is 0, and Overall says how many domains it covers', () => {
     const web = { domain: 'web' };
     const comparison = ok(
       { rows: [row('a', 3), row('b', 4), row('w', 3, web)], chosen: new Map([['search', 5]]) },
@@ -274,14 +274,14 @@ describe('Overall and resampling', () => {
     );
   const comparison = compared(side(0), side(0.2));
 
-  test('Overall is the unweighted mean of the domains, which stand in the published order', () => {
+  test('Overall is the unweighted mean of the domains, which appear in the published order', () => {
     expect(comparison.domains.map(({ domain }) => domain)).toEqual(['mcp', 'search', 'os', 'own']);
     const values = comparison.domains.map(({ figures }) => figures.total?.difference.value ?? Number.NaN);
     expect(comparison.overall.total?.difference.value).toBeCloseTo(values.reduce((sum, one) => sum + one, 0) / 4, 10);
     expect(comparison.overall.total).toMatchObject({ wins: 9, ties: 15, losses: 0 });
   });
 
-  test('Overall of the seven stays the same in every figure, whatever stands beside them', () => {
+  test('Overall of the seven stays the same in every figure, whatever other domains exist', () => {
     const seven = (shift: number) =>
       DOMAINS.flatMap((domain, place) =>
         [0, 1, 2, 3, 4, 5].map((index) => row(`${domain}${index}`, 2 + ((index + place) % 3) * shift, { domain })),
@@ -321,14 +321,14 @@ describe('Overall and resampling', () => {
     expect(overall.total?.p).toBeUndefined();
   });
 
-  test('Holm’s p is of each figure over the domains', () => {
+  test('Holm adjusts the p of each figure over the domains', () => {
     const p = comparison.domains.map(({ figures }) => figures.total?.p ?? Number.NaN);
     expect(p).toEqual([1, 0.25, 0.25, 0.25]);
     expect(comparison.domains.map(({ figures }) => figures.total?.pAdjusted)).toEqual([1, 1, 1, 1]);
     expect(comparison.overall.total?.pAdjusted).toBeUndefined();
   });
 
-  test('the bootstrap is of the total alone, and without draws nothing is resampled', () => {
+  test('only the total is bootstrapped, and without draws nothing is resampled', () => {
     const { difference, bootstrap } = comparison.domains[3]?.figures.total ?? {};
     expect(bootstrap?.low).toBeLessThan(difference?.value ?? 0);
     expect(comparison.overall.format).toMatchObject({ ties: 24, p: 1 });
@@ -337,7 +337,7 @@ describe('Overall and resampling', () => {
     expect(JSON.stringify(bare)).not.toMatch(/"(?:p|pAdjusted|bootstrap)":/);
   });
 
-  test('the smallest effect is 80 % power at the standard error', () => {
+  test('the smallest effect has 80 % power at the standard error', () => {
     const { difference, smallestEffect } = comparison.domains[3]?.figures.total ?? {};
     // t(0.975) + t(0.8) with 5 degrees of freedom.
     expect(smallestEffect).toBeCloseTo((2.570582 + 0.919544) * (difference?.se ?? 0), 4);
@@ -345,7 +345,7 @@ describe('Overall and resampling', () => {
 });
 
 describe('rows that moved most', () => {
-  test('stand furthest first, up or down, and no more than asked for', () => {
+  test('are sorted by distance, up or down, and limited to the requested number', () => {
     const base = [row('a', 3), row('b', 5, { turnIdx: 7 }), row('c', 2), row('d', 4)];
     const candidate = [row('a', 3.2), row('b', 1), row('c', 4), row('d', 4)];
     const comparison = compareRuns({ rows: base }, { rows: candidate }, { moved: 2 });
@@ -372,7 +372,7 @@ describe('nothing to compare', () => {
       [row('a', 0, { failed: undefined as never, measures: { bleu: 4 } })],
       'the two runs have no row in common that is rated in both',
     ],
-  ])('is said where %s', (_, base, candidate, reason) => {
+  ])('is reported if %s', (_, base, candidate, reason) => {
     expect(compareRuns({ rows: base }, { rows: candidate })).toEqual({ status: 'nothing-in-common', reason });
   });
 });

@@ -1,4 +1,4 @@
-// Coverage: whoever tells of it says the same, in the same words and with the same rounding.
+// Coverage: every command reports it in the same words and with the same rounding.
 
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -14,12 +14,12 @@ describe('a share in percent', () => {
     [0.3229, '32.2 %'],
     [0.29, '29 %'],
     [0, '0 %'],
-  ])('%d is %s: what falls short never reads as having reached', (share, text) => {
+  ])('%d is %s: a share below a limit is never rounded up to it', (share, text) => {
     expect(percent(share)).toBe(text);
   });
 });
 
-describe('a run of which half of a domain is missing', () => {
+describe('a run that lacks half of a domain', () => {
   let dir: string;
   beforeAll(async () => {
     dir = await temporaryFolder();
@@ -32,7 +32,7 @@ describe('a run of which half of a domain is missing', () => {
   const run = (...args: string[]) => awb([...args, '--db', 'runs.sqlite'], { cwd: dir });
 
   // 196 of 217 rows, and 10 of 31 in the worst domain: rounding would make that 90.3 % and 32.3 %.
-  it('has one coverage, whoever is asked', async () => {
+  it('has the same coverage in every command', async () => {
     const score = await run('score', '--predictions', 'half/judged.jsonl');
     expect(score).toMatchObject({ code: EXIT.incomplete });
     expect(score.stdout).toContain('\ncoverage: 90.3 % (least: Web 32.2 %)\n');
@@ -42,7 +42,7 @@ describe('a run of which half of a domain is missing', () => {
     expect(board).toContain('neither tested nor marked: half (Web 32.2 %)');
   });
 
-  it('is compared under a warning, on whichever side it stands', async () => {
+  it('is compared with a warning, on either side', async () => {
     for (const names of [
       ['whole', 'half'],
       ['half', 'whole'],

@@ -1,4 +1,4 @@
-// Student's t: SciPy's values, printed tables, and the density integrated.
+// Student's t, checked against SciPy, printed tables and the integrated density.
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -9,7 +9,7 @@ const reference = JSON.parse(readFileSync(new URL('../../fixtures/statistics.jso
 };
 
 describe('Student t quantile', () => {
-  test.each(reference.quantiles)('p %d with %d degrees of freedom is SciPy’s %d', (p, df, quantile) => {
+  test.each(reference.quantiles)("p %d with %d degrees of freedom is SciPy's %d", (p, df, quantile) => {
     expect(Math.abs(studentTQuantile(p, df) / quantile - 1)).toBeLessThan(1e-10);
   });
 
@@ -24,7 +24,7 @@ describe('Student t quantile', () => {
     expect(studentTQuantile(p, df)).toBeCloseTo(quantile, 3);
   });
 
-  test('cuts the share p off the density, integrated by Simpson’s rule', () => {
+  test("cuts the share p off the density, integrated by Simpson's rule", () => {
     const inputs = fc.tuple(
       fc.double({ min: 0.51, max: 0.999, noNaN: true }),
       fc.double({ min: 2, max: 60, noNaN: true }),
@@ -33,7 +33,7 @@ describe('Student t quantile', () => {
       fc.property(inputs, ([p, df]) => {
         const kernel = (t: number) => (1 + t ** 2 / df) ** (-(df + 1) / 2);
         const quantile = studentTQuantile(p, df);
-        // With t = √df · tan(u) the whole half line is a finite stretch, so the density needs no constant of its own.
+        // With t = √df · tan(u) the half line becomes a finite interval, so the density needs no constant.
         const area = (upTo: number) => {
           const steps = 4000;
           const width = upTo / steps;

@@ -1,4 +1,4 @@
-// Decision equivalence against NumPy's bootstrap, and what it makes of agents that do not look.
+// Decision equivalence, checked against NumPy's bootstrap, and how it treats agents that do not look.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
@@ -18,7 +18,7 @@ interface Known {
   readonly value: number | null;
   readonly interval: readonly [number, number] | null;
 }
-// The file is ours; make.py there computes what it holds.
+// The file is ours; its make.py computes the contents.
 const { sets } = JSON.parse(readFileSync(new URL('../../fixtures/equivalence.json', import.meta.url), 'utf8')) as {
   sets: { title: string; rows: Fact[]; found: Known[] }[];
 };
@@ -43,7 +43,7 @@ function rowsOf(facts: readonly Fact[]): JudgedRow[] {
   }));
 }
 
-/** `count` rows of so many trajectories, all alike. */
+/** `count` rows with the same measures, over the given number of trajectories. */
 const alike = (count: number, clusters: number, figures: Fact['figures'], domain = 'web') =>
   rowsOf(Array.from({ length: count }, (_, at) => ({ domain, trajectory: `${domain}${at % clusters}`, figures })));
 
@@ -51,7 +51,7 @@ describe.each(sets)('over $title', ({ rows, found }) => {
   const card = present(equivalenceCard(rowsOf(rows), { draws: 40_000, seed: 3 }));
   const parts = [...card.domains, card.overall].map((own, at) => ({ own, known: present(found[at]) }));
 
-  it('the raw means and the ratio are those of NumPy', () => {
+  it('the raw means and the ratio equal those of NumPy', () => {
     expect(parts).toHaveLength(found.length);
     for (const { own, known } of parts) {
       for (const [at, value] of [own.predicted, own.ceiling, own.floor].entries()) {
@@ -62,7 +62,7 @@ describe.each(sets)('over $title', ({ rows, found }) => {
     }
   });
 
-  it('the intervals are those of resampling in NumPy, but for the luck of the draws', () => {
+  it('the intervals equal those of resampling in NumPy, up to random error', () => {
     for (const { own, known } of parts) {
       const { interval } = typeof own.found === 'string' ? {} : own.found;
       expect(Math.abs(present(own.gap).low - known.gap[0])).toBeLessThan(1);
@@ -77,17 +77,17 @@ describe.each(sets)('over $title', ({ rows, found }) => {
 });
 
 describe('there is no equivalence', () => {
-  it('of an agent that always does the same, however large the agreement', () => {
+  it('for an agent that always does the same, however large the agreement', () => {
     const { domains, overall } = present(equivalenceCard(alike(60, 30, [100, 100, 100])));
     expect(domains[0]).toMatchObject({ predicted: 100, ceiling: 100, floor: 100, found: 'does not look' });
     expect(overall.found).toBe('does not look');
   });
 
-  it('of an agent that never does the same twice', () => {
+  it('for an agent that never does the same twice', () => {
     expect(present(equivalenceCard(alike(60, 30, [0, 0, 0]))).overall.found).toBe('does not look');
   });
 
-  it('of fewer than five trajectories, nor of a mean over domains with one of so few', () => {
+  it('with fewer than five trajectories, or for a mean that includes a domain with so few', () => {
     const rows = [...alike(40, 4, [50, 100, 0]), ...alike(40, 20, [50, 100, 0], 'os')];
     const { domains, overall } = present(equivalenceCard(rows));
     expect(domains.map(({ domain, found }) => [domain, typeof found === 'string' ? found : found.value])).toEqual([
@@ -98,18 +98,18 @@ describe('there is no equivalence', () => {
     expect(overall.gap).toBeUndefined();
   });
 
-  it('of rows that are judged by anything else', () => {
+  it('for rows judged in another mode', () => {
     expect(equivalenceCard(rowsOf([{ domain: 'web', trajectory: 't', figures: [50, 100, null] }]))).toBeUndefined();
   });
 });
 
-it('rows that all say the same have no interval from few trajectories, and one from many', () => {
+it('rows that all agree have no interval with few trajectories, and one with many', () => {
   const found = (clusters: number) => present(equivalenceCard(alike(100, clusters, [100, 100, 0]))).overall.found;
   expect(found(20)).toEqual({ value: 100 });
   expect(found(50)).toEqual({ value: 100, interval: { low: 100, high: 100 } });
 });
 
-it('a prediction that is missing by its model’s doing lowers the equivalence', () => {
+it('a prediction missing because its model failed lowers the equivalence', () => {
   const whole = alike(40, 20, [100, 100, 0]);
   const failed = alike(40, 20, [100, 100, 0]).map((row, at) =>
     at % 4 === 0 ? { ...row, measures: { agreement: 0 } } : row,
@@ -119,7 +119,7 @@ it('a prediction that is missing by its model’s doing lowers the equivalence',
   expect(foundIn(failed)).toMatchObject({ value: 75 });
 });
 
-it('repeats and judgements of a row are averaged first, and the seven domains alone make Overall', () => {
+it('repeats and judgements of a row are averaged first, and only the seven domains count for Overall', () => {
   const twice = alike(20, 20, [0, 100, 0]).flatMap((row) => [
     row,
     { ...row, repeat: 1, measures: { ...row.measures, agreement: 100 } },

@@ -1,4 +1,4 @@
-// A rule of the gate is a function that gives results: every output lays out a rule that nobody knew before by what its result says.
+// A rule of the gate is a function that returns results. Every output lays out a new rule from its result alone.
 
 import { describe, expect, test } from 'vitest';
 import type { BoundResult, ConditionResult, GateDecision } from '../../src/core/decision.js';
@@ -7,7 +7,7 @@ import { decide, RULES } from '../../src/stats/gate.js';
 import type { Evidence } from '../../src/stats/policy.js';
 import { defaultPolicy, parsePolicy } from '../../src/stats/policy.js';
 
-/** At most so many seconds a row: a figure of the whole run. */
+/** A limit on seconds per row: a figure of the entire run. */
 const slow: BoundResult = {
   kind: 'latency',
   isCondition: false,
@@ -23,7 +23,7 @@ const slow: BoundResult = {
   sentence: 'The candidate took 9.5 s a row, more than the 4 s that it may.',
 };
 
-/** The seeds have to be known: a condition of testing, on the evidence of one domain. */
+/** Seeds must be known: a condition of testing, on the evidence of one domain. */
 const seeds: ConditionResult = {
   kind: 'seeds',
   isCondition: true,
@@ -77,7 +77,7 @@ describe('a rule on a figure', () => {
     expect(page).toMatchObject({ verdict: 'NO-GO', advisoryOnly: false, summary: `NO-GO: ${slow.sentence}` });
   });
 
-  test('stands in the table under its name, with its own figures and the direction of its bound', () => {
+  test('appears in the table under its name, with its own figures and the direction of its bound', () => {
     const text = gateText(page, { columns: 120, color: false });
     expect(text).toMatch(/^NO-GO: 1 of 3 rules broken\n/);
     expect(text).toMatch(/^seconds a row +- +9\.5 s +- +- +≤ 4 s +broken$/m);
@@ -86,14 +86,14 @@ describe('a rule on a figure', () => {
     expect(jobSummary(page)).toMatch(/^\| seconds a row \| - \| 9\.5 s \| - \| - \| ≤ 4 s \| broken \|$/m);
   });
 
-  test('stands in its own suite, under its name', () => {
+  test('appears in its own suite, under its name', () => {
     expect(junit(page)).toMatch(
       /<testsuite name="run" tests="3" failures="1".*\n +<testcase classname="awb\.gate\.run" name="seconds a row" time="0"><failure /,
     );
     expect(annotations(page)).toBe(`::error title=awb gate%3A NO-GO%2C seconds a row::${slow.sentence}\n`);
   });
 
-  test('stands in JSON with what tells it from others', () => {
+  test('appears in JSON with the fields that identify it', () => {
     expect(JSON.parse(gateJson(page)).rules[0]).toMatchObject({
       kind: 'latency',
       domain: null,
@@ -116,20 +116,20 @@ describe('a rule on the evidence', () => {
   };
   const missing = pageOf(decide(evidence, defaultPolicy(), [...RULES, () => [lacking]]));
 
-  test('that holds is told in its suite alone', () => {
+  test('appears only in its suite if it holds', () => {
     const text = gateText(held, { columns: 120, color: false });
     expect(text).toMatch(/^GO: none of 2 rules broken\n/);
     expect(text).not.toContain('Web seeds');
     expect(junit(held)).toContain('<testcase classname="awb.gate.web" name="Web seeds" time="0"><system-out>');
   });
 
-  test('that does not hold leaves the evidence incomplete', () => {
+  test('leaves the evidence incomplete if it does not hold', () => {
     expect(missing.verdict).toBe('INCOMPLETE');
     expect(annotations(missing)).toBe('::error title=awb gate%3A INCOMPLETE%2C Web seeds::web: seeds are missing.\n');
     expect(junit(missing)).toContain('name="Web seeds" time="0"><error message="web: seeds are missing."');
   });
 
-  test('makes no GO of advice', () => {
+  test('does not turn advice into GO', () => {
     const advice = parsePolicy({ max_drop: { overall: { points: 2, tier: 'advisory' } } });
     expect(decide(evidence, advice, withSeeds)).toMatchObject({ verdict: 'ADVICE', advisoryOnly: true });
   });

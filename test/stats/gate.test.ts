@@ -1,4 +1,4 @@
-// The gate: which verdict follows from which evidence, and what it says of it.
+// The gate: which verdict follows from which evidence, and how it is explained.
 import { describe, expect, test } from 'vitest';
 import type { GateDecision } from '../../src/core/decision.js';
 import type { Dimension, JudgedRow, VarianceSplit } from '../../src/core/types.js';
@@ -12,7 +12,7 @@ import { defaultPolicy, parsePolicy } from '../../src/stats/policy.js';
 
 type DomainComparison = Comparison['domains'][number];
 
-/** A difference with 60 degrees of freedom, so that its interval reaches 2.0003 standard errors; without `se` it has none. */
+/** A difference with 60 degrees of freedom, so its interval is 2.0003 standard errors wide on each side; without `se` it has none. */
 function difference(value: number, se?: number, split?: VarianceSplit): Difference {
   const reach = se === undefined ? 0 : studentTQuantile(0.975, 60) * se;
   const interval = se === undefined ? {} : { se, df: 60, low: value - reach, high: value + reach };
@@ -74,7 +74,7 @@ describe('Overall without a policy', () => {
     }
   });
 
-  test('says figure, interval, bound and what follows', () => {
+  test('shows figure, interval, bound and conclusion', () => {
     const { rules, summary } = gate(difference(-3.456, 0.5));
     expect(rules[0]?.sentence).toBe(
       'Overall changed by -3.46 points (95 % interval -4.46 to -2.46); it may lose 2.00: the rule is broken.',
@@ -83,14 +83,14 @@ describe('Overall without a policy', () => {
     expect(rules[0]).toMatchObject({ value: -3.456, bound: -2, impact: 1.456, counts: true, tier: 'critical' });
   });
 
-  test('GO is summed up by the bound that holds, not by a condition', () => {
+  test('GO is summarised by the bound that holds, not by a condition', () => {
     const { summary } = gate(difference(0.25, 0.5), [domain('os', fine)]);
     expect(summary).toBe(
       'GO: Overall changed by +0.25 points (95 % interval -0.75 to +1.25); it may lose 2.00: the rule holds.',
     );
   });
 
-  test('of fewer domains says of how many it is', () => {
+  test('over fewer domains says how many', () => {
     const evidence = { comparison: { ...comparison(fine), macroOf: 3 } };
     expect(decide(evidence, defaultPolicy()).summary).toContain('Overall (macro of 3) changed by 0.00 points');
   });
@@ -118,16 +118,16 @@ describe('too little evidence', () => {
   test.each([
     [2, 'but every domain needs 5)'],
     [5, '(95 % interval -10.00 to +10.00); it may lose 2.00: not enough evidence (4.0 degrees of freedom'],
-    // 56 trajectories together, of which a tenth may be unlike in any domain.
+    // 56 trajectories together, a tenth of which may differ in any domain.
     [8, '(95 % interval -6.38 to +6.38); it may lose 2.00: not enough evidence (7.0 degrees of freedom'],
     [25, '(95 % interval -2.09 to +2.09); it may lose 2.00: the interval contains this bound'],
-  ])('%d rows a domain, all rated 3, prove nothing', (count, reason) => {
+  ])('%d rows per domain, all rated 3, prove nothing', (count, reason) => {
     const report = decide({ comparison: alike(count) }, defaultPolicy());
     expect(report.verdict).toBe('INCONCLUSIVE');
     expect(report.summary).toContain(reason);
   });
 
-  test('an identical rerun of a whole run passes; single domains pass where they have 50 trajectories', () => {
+  test('an identical rerun of a complete run passes; single domains pass if they have 50 trajectories', () => {
     expect(decide({ comparison: alike(27) }, defaultPolicy()).verdict).toBe('GO');
     const single = parsePolicy({ max_drop: { each_domain: 1 } });
     expect(decide({ comparison: alike(49) }, single).verdict).toBe('INCONCLUSIVE');
@@ -137,10 +137,10 @@ describe('too little evidence', () => {
   test.each([
     [{ mcp: 45, os: 5 }, 'INCONCLUSIVE'],
     [{ mcp: 49, os: 8 }, 'INCONCLUSIVE'],
-    // Less than 2 points of Overall can be hidden there.
+    // Less than 2 points of Overall can be hidden in those domains.
     [{ mcp: 45, os: 40 }, 'GO'],
     [{ mcp: 50, os: 50 }, 'GO'],
-  ])('beside domains that vary, the uniform ones of %j trajectories give %s', (uniform, verdict) => {
+  ])('next to domains that vary, uniform domains of %j trajectories give %s', (uniform, verdict) => {
     const side = (shift: number) => [
       ...Object.entries(uniform).flatMap(([name, count]) => rated(name, new Array(count).fill(3))),
       ...['search', 'terminal', 'swe', 'android', 'web'].flatMap((name) =>
@@ -155,7 +155,7 @@ describe('too little evidence', () => {
     expect(decide({ comparison: compared }, defaultPolicy()).verdict).toBe(verdict);
   });
 
-  test('a domain whose few rows agree does not pass beside others that moved', () => {
+  test('a domain whose few rows agree does not pass next to others that moved', () => {
     const os = domain('os', { ...difference(0, 0), difference: { value: 0, rows: 40, clusters: 40, se: 0, df: 39 } });
     const { rules } = gate(fine, [os], { max_drop: { os: 1 } });
     expect(rules[0]).toMatchObject({ domain: 'os', verdict: 'INCONCLUSIVE' });
@@ -171,26 +171,26 @@ describe('too little evidence', () => {
 });
 
 describe('domains without a policy', () => {
-  test('can bring a NO-GO where Overall holds', () => {
+  test('can cause a NO-GO even if Overall holds', () => {
     const report = gate(fine, [domain('os', difference(-12, 1)), domain('web', fine)]);
     expect(report.verdict).toBe('NO-GO');
     expect(report.rules[0]).toMatchObject({ kind: 'drop', domain: 'os', tier: 'supporting', counts: true });
   });
 
   test.each([
-    ['astride of its bound', difference(-5, 2)],
+    ['on both sides of its bound', difference(-5, 2)],
     ['without an interval', difference(-30)],
     ['without a compared row', undefined],
-  ])('cannot hold up a GO: one %s', (_, total) => {
+  ])('cannot block a GO: one %s', (_, total) => {
     expect(gate(fine, [domain('os', total)]).verdict).toBe('GO');
   });
 
-  test('cannot bring a GO where Overall is open', () => {
+  test('cannot cause a GO while Overall is undecided', () => {
     expect(gate(difference(-2, 1), [domain('os', difference(30, 1))]).verdict).toBe('INCONCLUSIVE');
   });
 
-  test('that is beyond by itself is not among seven', () => {
-    // 2.3 standard errors beyond its bound: one-sided p 0.0125, below 0.025 but not seven times so.
+  test('beyond their bound only without adjustment do not count among seven', () => {
+    // 2.3 standard errors beyond its bound: the one-sided p 0.0125 is below 0.025, but not when multiplied by seven.
     const beyond = domain('os', difference(-7.3, 1));
     const others = ['mcp', 'search', 'terminal', 'swe', 'android', 'web'].map((name) => domain(name, fine));
     expect(gate(fine, [beyond]).verdict).toBe('NO-GO');
@@ -204,7 +204,7 @@ describe('domains without a policy', () => {
     );
   });
 
-  test('two beyond do not hide one another', () => {
+  test('do not hide each other if two are beyond their bounds', () => {
     const domains = [domain('os', difference(-12, 1)), domain('web', difference(-8, 1)), domain('mcp', fine)];
     const broken = gate(fine, domains).rules.filter((rule) => rule.verdict === 'NO-GO');
     expect(broken.map(({ domain }) => domain)).toEqual(['os', 'web']);
@@ -224,14 +224,14 @@ describe('a policy', () => {
     expect(gate(fine, [domain('terminal', total)], rules).verdict).toBe(verdict);
   });
 
-  test('an advisory rule takes no part in Holm’s correction', () => {
+  test("an advisory rule takes no part in Holm's correction", () => {
     const others = ['mcp', 'search', 'swe'].map((name) => domain(name, fine));
     const advisory = Object.fromEntries(others.map((one) => [one.domain, { points: 5, tier: 'advisory' }]));
     const rules = { max_drop: { os: 5, ...advisory } };
     expect(gate(fine, [domain('os', difference(-7.3, 1)), ...others], rules).verdict).toBe('NO-GO');
   });
 
-  test('a domain’s own bound takes the place of that for each domain', () => {
+  test("a domain's own bound replaces the one for each domain", () => {
     const domains = [domain('os', difference(-4, 0.5)), domain('web', difference(-4, 0.5))];
     const report = gate(fine, domains, { max_drop: { each_domain: 2, os: 9 } });
     expect(report.rules.filter((rule) => rule.kind === 'drop').map((rule) => [rule.domain, rule.verdict])).toEqual([
@@ -240,7 +240,7 @@ describe('a policy', () => {
     ]);
   });
 
-  test('a dimension has bounds of its own, of Overall, of a domain and of each', () => {
+  test('a dimension has its own bounds, for Overall, for a domain and for each', () => {
     const figures = (value: number): Partial<Record<Dimension, Difference>> => ({ format: difference(value, 0.5) });
     const evidence: Evidence = {
       comparison: {
@@ -264,7 +264,7 @@ describe('a policy', () => {
   test.each([
     ['critical', 'INCOMPLETE'],
     ['supporting', 'GO'],
-  ] as const)('a %s rule about a domain that is not there is %s', (tier, verdict) => {
+  ] as const)('a %s rule about a missing domain is %s', (tier, verdict) => {
     const rules = { max_drop: { overall: 2, terminal: { points: 3, tier } } };
     const report = gate(fine, [domain('os', fine)], rules);
     expect(report.verdict).toBe(verdict);
@@ -273,13 +273,13 @@ describe('a policy', () => {
     );
   });
 
-  test('of advisory rules alone never fails, and says that it is advice', () => {
+  test('with only advisory rules never fails, and says that it is advice', () => {
     const report = gate(difference(-50, 1), [], { max_drop: { overall: { points: 2, tier: 'advisory' } } });
     expect(report).toMatchObject({ verdict: 'ADVICE', advisoryOnly: true, advice: { verdict: 'NO-GO' } });
     expect(report.summary).toBe('ADVICE: would be NO-GO (1 of 1 rule broken)');
   });
 
-  test('a domain by the name of something that every object has gets no bound by accident', () => {
+  test('a domain named like a built-in property of objects gets no bound by accident', () => {
     const report = gate(fine, [domain('constructor', difference(-50, 1))], { max_drop: { overall: 2 } });
     expect(report.verdict).toBe('GO');
   });
@@ -288,7 +288,7 @@ describe('a policy', () => {
 describe('coverage and identity', () => {
   const short = domain('os', fine, { compared: 197, coverage: 0.985, missing: { base: 1, candidate: 2 } });
 
-  test('too few rows are INCOMPLETE, even where a rule is broken', () => {
+  test('too few rows are INCOMPLETE, even if a rule is broken', () => {
     const report = gate(difference(-20, 0.5), [short]);
     expect(report.verdict).toBe('INCOMPLETE');
     expect(report.rules[0]?.sentence).toBe(
@@ -306,7 +306,7 @@ describe('coverage and identity', () => {
     expect(gate(fine, [short], { max_drop: { overall: 2 }, min_coverage: share }).verdict).toBe(verdict);
   });
 
-  test('what falls just short of the least never reads as if it did not', () => {
+  test('what falls just short of the minimum never reads as if it reached it', () => {
     const { rules } = gate(fine, [domain('os', fine, { coverage: 0.98999 })]);
     expect(rules[0]?.sentence).toContain('(98.9 %); 99 % are needed');
   });
@@ -350,7 +350,7 @@ const steady = (name: string, centre: number) =>
 describe('floors', () => {
   test.each([
     [50, 'GO'],
-    // 55 on average, and the interval ends above and below it.
+    // 54.87 on average, and the interval extends to both sides of 55.
     [55, 'INCONCLUSIVE'],
     [60, 'NO-GO'],
   ])('of %d are %s', (floor, verdict) => {
@@ -361,7 +361,7 @@ describe('floors', () => {
     expect(rule?.sentence).toMatch(/^os scores 54\.87 points \(95 % interval 53\.\d\d to 56\.\d\d\); it has to reach/);
   });
 
-  test('hold the score with the failures that the model caused', () => {
+  test('apply to the score that includes failures of the model', () => {
     const empty = rated('os', [0], { key: 'e', failed: 1, failure: { class: 'empty', reason: '' } });
     const failing = [
       ...steady('os', 4.4),
@@ -372,7 +372,7 @@ describe('floors', () => {
     expect(decide({ candidate: aggregate(failing) }, policy).verdict).toBe('NO-GO');
   });
 
-  test('are held against intervals that end below 100', () => {
+  test('are compared with intervals that end below 100', () => {
     const candidate = aggregate(rated('os', [5, 5, 4, 5, 5]));
     const rule = decide({ candidate }, parsePolicy({ min_score: { os: 60 } })).rules[0];
     expect(rule).toMatchObject({ kind: 'floor', verdict: 'INCONCLUSIVE' });
@@ -382,7 +382,7 @@ describe('floors', () => {
   test.each([
     [50, 'GO'],
     [49, 'INCONCLUSIVE'],
-  ])('of a perfect run that never differs over %d trajectories are %s at 100', (rows, verdict) => {
+  ])('of a perfect run that never varies over %d trajectories are %s at 100', (rows, verdict) => {
     const candidate = aggregate(
       rated(
         'os',
@@ -392,7 +392,7 @@ describe('floors', () => {
     expect(decide({ candidate }, parsePolicy({ min_score: { os: 100 } })).verdict).toBe(verdict);
   });
 
-  test('of Overall need 50 trajectories in a domain whose rows all say the same', () => {
+  test('of Overall need 50 trajectories in a domain whose rows all agree', () => {
     const floor = parsePolicy({ min_score: { overall: 40 } });
     const verdictOf = (count: number) =>
       decide({ candidate: aggregate([...steady('os', 3), ...rated('web', new Array(count).fill(3))]) }, floor);
@@ -402,7 +402,7 @@ describe('floors', () => {
     expect(summary).toContain('every domain needs 5 (50 if all its rows got the same score)');
   });
 
-  test('are tested on the logit scale, where what is near 100 is less sure downwards', () => {
+  test('are tested on the logit scale, where intervals near 100 reach further down than up', () => {
     const candidate = aggregate(rated('os', [5, 5, 5, 5, 5, 5, 5, 5, 5, 4, 5, 5, 3, 5, 5]));
     const floor = (least: number) =>
       decide({ candidate }, parsePolicy({ min_score: { os: least } })).rules.find(({ kind }) => kind === 'floor');
@@ -413,7 +413,7 @@ describe('floors', () => {
     expect(floor(high + 0.01)?.verdict).toBe('NO-GO');
   });
 
-  test('need the coverage of the candidate where there is no base', () => {
+  test('need the coverage of the candidate if there is no base', () => {
     const candidate = aggregate(steady('os', 4), new Map([['os', 50]]));
     const report = decide({ candidate }, parsePolicy({ min_score: { os: 10 } }));
     expect(report.verdict).toBe('INCOMPLETE');
@@ -426,7 +426,7 @@ describe('a published base', () => {
   const candidate = aggregate([...steady('os', 3), ...steady('web', 4)]);
   const report = decide({ candidate, published }, defaultPolicy());
 
-  test('is advice, however far the candidate is behind', () => {
+  test('gives only advice, however far the candidate is behind', () => {
     expect(report).toMatchObject({
       verdict: 'ADVICE',
       advisoryOnly: true,
@@ -449,7 +449,7 @@ describe('a published base', () => {
     expect(overall?.sentence).not.toMatch(/advice/i);
   });
 
-  test('is held against what counts failures of the model: refusing does not pass', () => {
+  test('is compared with the score that includes failures of the model, so refusing does not pass', () => {
     const refused = rated('os', [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]).map((row, index) => {
       return { ...row, key: `no-${index}`, failed: 1, failure: { class: 'refused' as const, reason: 'no' } };
     });
@@ -460,7 +460,7 @@ describe('a published base', () => {
     expect(rules.map(({ kind, verdict }) => [kind, verdict])).not.toContainEqual(['published', 'GO']);
   });
 
-  test('leaves floors their force', () => {
+  test('leaves floors in force', () => {
     const policy = parsePolicy({ max_drop: { overall: 2 }, min_score: { os: 80 } });
     expect(decide({ candidate, published }, policy)).toMatchObject({
       verdict: 'NO-GO',
@@ -491,16 +491,16 @@ describe('limits', () => {
   });
 });
 
-test('a cost of which a part is not known is no evidence', () => {
+test('a cost that is partly unknown is no evidence', () => {
   const limited = parsePolicy({ limits: { cost: 3 }, min_coverage: 0 });
   expect(decide({ usage: { cost: { usd: 3.1, unpriced: 12 } } }, limited).verdict).toBe('INCOMPLETE');
 });
 
-describe('an open gate', () => {
+describe('an undecided gate', () => {
   const split = { row: 0.3, generation: 0.6, perRepeat: 0.6 };
   const open = difference(-1, Math.sqrt(0.9), split);
 
-  test('says that asking again is not honest, names the looks, and the chance of what they would bring', () => {
+  test('says that asking again is not honest, and gives the looks and their chance of deciding it', () => {
     const { further, repeats, level } = gate(open);
     expect(level).toMatchObject({ alpha: 0.05 });
     expect(repeats).toMatchObject({ kind: 'about', repeats: 3 });
@@ -511,13 +511,13 @@ describe('an open gate', () => {
     ]);
   });
 
-  test('without repeats gives the most that the chance can be', () => {
+  test('without repeats gives an upper bound on the chance', () => {
     const { repeats, further } = gate(difference(-1, 1, { row: 1 }));
     expect(repeats?.kind).toBe('at-most');
     expect(further[0]).toMatch(/decide it is at most \d+ %\.$/);
   });
 
-  test('of several rules has at most the chance of the least likely', () => {
+  test('over several rules has at most the chance of the least likely', () => {
     const wider = difference(-1, 1, { row: 0.7, generation: 0.3, perRepeat: 0.3 });
     const report = gate(open, [domain('os', wider)], { max_drop: { overall: 2, os: 2 } });
     const chances = report.rules.flatMap(({ repeats }) => repeats?.chance ?? []);
@@ -525,12 +525,12 @@ describe('an open gate', () => {
     expect(report.repeats).toMatchObject({ kind: 'at-most', chance: Math.min(...chances) });
   });
 
-  test('has nothing to say of repeats where it is decided, or where they bring no evidence', () => {
+  test('says nothing about repeats if it is decided, or if they bring no evidence', () => {
     expect(gate(difference(-9, 0.5)).further).toEqual([]);
     expect(gate(difference(0)).further).toEqual([]);
   });
 
-  test('over a floor alone says the same, without a chance', () => {
+  test('over a floor only says the same, without a chance', () => {
     const candidate = aggregate(steady('os', 3));
     const { further } = decide({ candidate }, parsePolicy({ min_score: { os: 55 } }));
     expect(further[0]).toMatch(/--looks 1,3, which tests each at alpha 0\.0277\.$/);
@@ -544,8 +544,8 @@ describe('planned looks', () => {
       parsePolicy({ looks, max_drop: { overall: 2 } }),
     );
 
-  test('test each look at the alpha of the schedule, on either side', () => {
-    // t(60) = 2.0003 at 0.05, and 2.2577 at 0.0277: 2.1 standard errors are enough for the one and not for the other.
+  test('test each look at the alpha of the schedule, in both directions', () => {
+    // t(60) = 2.0003 at 0.05, and 2.2577 at 0.0277, so 2.1 standard errors suffice only for the first.
     const near = difference(-2 + 2.1 * 0.5, 0.5);
     const far = difference(-2 - 2.1 * 0.5, 0.5);
     expect([gate(near).verdict, gate(far).verdict]).toEqual(['GO', 'NO-GO']);
@@ -553,7 +553,7 @@ describe('planned looks', () => {
     expect([at(3, difference(0, 0.5)).verdict, at(3, difference(-4, 0.5)).verdict]).toEqual(['GO', 'NO-GO']);
   });
 
-  test('say which look it is, what comes next, and when it was the last', () => {
+  test('say which look it is, what comes next, and whether it was the last', () => {
     const first = at(1, difference(-1, 0.9, { row: 0.21, generation: 0.6, perRepeat: 0.6 }));
     expect(first.level).toMatchObject({ look: 1 });
     expect(first.level.alpha).toBeCloseTo(0.027654, 5);
@@ -565,7 +565,7 @@ describe('planned looks', () => {
     expect(last.further).toEqual([expect.stringContaining('This was the last planned look')]);
   });
 
-  test('refuse repeats that were not planned, with the schedule', () => {
+  test('refuse unplanned repeats, with the schedule', () => {
     expect(() => at(2, fine)).toThrow('the candidate has 2 repeats of every row');
   });
 
@@ -577,7 +577,7 @@ describe('planned looks', () => {
 });
 
 describe('what decides', () => {
-  test('is said: one-sided levels, and how many rules Holm’s adjustment is over', () => {
+  test("is explained: one-sided levels, and the number of rules in Holm's adjustment", () => {
     expect(gate(fine).level.sentence).toBe(
       "GO if each critical rule is shown to hold, one-sided at 0.025; NO-GO if one is shown to be broken: Overall's drop at 0.025, the 0 other testable rules share another 0.025 (Holm).",
     );
@@ -585,11 +585,11 @@ describe('what decides', () => {
       "Overall's drop at 0.025, the 2 other testable rules share another 0.025 (Holm)",
     );
     const floors = parsePolicy({ min_score: { overall: 50, terminal: 50 } });
-    // Nothing can be tested where nothing was rated.
+    // Without ratings nothing can be tested.
     expect(decide({}, floors).level.sentence).toContain('the 0 other testable rules');
   });
 
-  test('stands at each rule: the p of holding and the adjusted p of a breach', () => {
+  test('is given for each rule: the p of holding and the adjusted p of a breach', () => {
     const rule = gate(difference(-1, 0.5)).rules[0];
     // One point above the bound at a standard error of 0.5: t = 2 with 60 degrees of freedom.
     expect(rule?.pHolds).toBeCloseTo(0.02502, 4);
@@ -598,7 +598,7 @@ describe('what decides', () => {
 });
 
 describe('the order of rules', () => {
-  test('is what decided first, then by how far beyond', () => {
+  test('puts deciding rules first, then sorts by distance beyond the bound', () => {
     const domains = [
       domain('web', difference(-8, 0.5)),
       domain('os', difference(-20, 0.5)),

@@ -1,4 +1,4 @@
-// Planned looks: SciPy's multivariate normal, a simulation, and what is no look.
+// Planned looks, checked against SciPy's multivariate normal and a simulation, and what is not a look.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { randomOf } from '../../src/core/random.js';
@@ -19,7 +19,7 @@ describe('alpha of a look', () => {
     expect(alphaOfLook(schedule, 0.05)).toBeCloseTo(alpha, 6);
   });
 
-  // Gauss-Legendre quadrature of the same recursion with 1,200 nodes a look.
+  // Gauss-Legendre quadrature of the same recursion with 1,200 nodes per look.
   test.each([
     [[1, 2, 3, 4], 0.01821100866698],
     [[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 0.01061774742017],
@@ -27,7 +27,7 @@ describe('alpha of a look', () => {
     expect(alphaOfLook(schedule, 0.05) / alpha).toBeCloseTo(1, 8);
   });
 
-  test('lies between Bonferroni’s share and alpha, and does not depend on the unit of the repeats', () => {
+  test("lies between Bonferroni's share and alpha, and does not depend on the unit of the repeats", () => {
     const schedules = fc.uniqueArray(fc.integer({ min: 1, max: 20 }), { minLength: 2, maxLength: 3 });
     fc.assert(
       fc.property(schedules, fc.constantFrom(0.01, 0.05, 0.2), (some, alpha) => {
@@ -50,7 +50,7 @@ describe('alpha of a look', () => {
     [[1, 3], 0.035],
     [[1, 2, 3, 4], 0.055],
   ])(
-    'keeps false findings over all looks of %j at alpha / 2, where an unchanged alpha exceeds %d',
+    'keeps false findings over all looks of %j at alpha / 2, while an unchanged alpha exceeds %d',
     (schedule, worse) => {
       const { uniform } = randomOf(31);
       const normal = () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
@@ -78,10 +78,10 @@ describe('which look it is', () => {
   test.each([
     [{ base: 1, candidate: 1 }, 1],
     [{ base: 3, candidate: 3 }, 2],
-    // The base repeated once for all candidates.
+    // The base, repeated once for all candidates.
     [{ base: 3, candidate: 1 }, 1],
     [{ base: 4, candidate: 3 }, 2],
-  ])('the runs’ repeats %j say: %d', (repeats, look) => {
+  ])('for the repeats %j of the runs: %d', (repeats, look) => {
     expect(lookAt([1, 3], repeats, true)).toBe(look);
   });
 
@@ -95,7 +95,7 @@ describe('which look it is', () => {
     [{ base: 2, candidate: 1 }, 'the base as many, or the last number from the start'],
     [{ base: undefined, candidate: 1 }, 'the rows of the base do not all have the same number of repeats'],
     [{ base: 1, candidate: undefined }, 'the rows of the candidate do not all have the same number of repeats'],
-  ])('%j is none', (repeats, reason) => {
+  ])('%j is not a look', (repeats, reason) => {
     expect(lookAt([1, 3], repeats, true)).toContain(reason);
   });
 });
@@ -115,7 +115,7 @@ describe('repeats of a run', () => {
       flags: [],
     }));
 
-  test('are counted, and a few rows that are not in the file change nothing', () => {
+  test('are counted, and a few missing rows change nothing', () => {
     expect(repeatsOf(rows('os', 200, 3))).toBe(3);
     expect(repeatsOf(rows('os', 200, 3).slice(0, -5))).toBe(3);
     expect(repeatsOf(rows('os', 5, 1))).toBe(1);
@@ -123,7 +123,7 @@ describe('repeats of a run', () => {
     expect(repeatsOf(twice.slice(0, -1))).toBe(2);
   });
 
-  test('are none of a run that is not finished, or repeats some domains alone', () => {
+  test('are not counted in a run that is unfinished, or that repeats only some domains', () => {
     expect(repeatsOf(rows('os', 200, 3).slice(0, -50))).toBeUndefined();
     expect(repeatsOf([...rows('os', 20, 3), ...rows('web', 20, 1)])).toBeUndefined();
     expect(repeatsOf([])).toBeUndefined();

@@ -8,7 +8,7 @@ const reference = JSON.parse(readFileSync(new URL('../../fixtures/statistics.jso
   readonly means: { readonly values: number[]; readonly mean: number }[];
 };
 
-/** Figures whose sums must be rounded, without the very smallest numbers of floating point. */
+/** Figures whose sums must be rounded, without the very smallest floating-point numbers. */
 const figures = (minLength: number) =>
   fc.array(
     fc.integer({ min: 0, max: 999_900 }).map((whole) => whole / 9999),
@@ -16,7 +16,7 @@ const figures = (minLength: number) =>
   );
 
 describe('mean', () => {
-  test.each(reference.means)('is Python’s to the last digit, where plain summing is not: $mean', (known) => {
+  test.each(reference.means)("equals Python's to the last digit, where plain summing does not: $mean", (known) => {
     expect(mean(known.values)).toBe(known.mean);
     expect(known.values.reduce((sum, value) => sum + value, 0) / known.values.length).not.toBe(known.mean);
   });
@@ -32,10 +32,10 @@ describe('mean', () => {
 
   test.each([
     ['of one value is the value', [3.2], 3.2],
-    ['keeps what large values would swallow', [1e16, 1.5, -1e16], 0.5],
+    ['keeps what large values would absorb', [1e16, 1.5, -1e16], 0.5],
     ['rounds to the nearest, not down', [1, 1 + 2 ** -52, 1 + 2 ** -52], 1 + 2 ** -52],
-    ['of negative values mirrors that of positive ones', [-0.1, -0.2, -0.4], -mean([0.1, 0.2, 0.4])],
-    ['of something infinite is infinite', [1.5, Number.POSITIVE_INFINITY], Number.POSITIVE_INFINITY],
+    ['of negative values mirrors that of positive values', [-0.1, -0.2, -0.4], -mean([0.1, 0.2, 0.4])],
+    ['of infinite values is infinite', [1.5, Number.POSITIVE_INFINITY], Number.POSITIVE_INFINITY],
   ])('%s', (_, values, expected) => {
     expect(mean(values)).toBe(expected);
   });

@@ -1,4 +1,4 @@
-// Several figures at once: Holm against statsmodels, the normal tail and Dunnett's values against SciPy and printed tables.
+// Several figures at once: Holm checked against statsmodels, the normal tail and Dunnett's values against SciPy and printed tables.
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { randomOf } from '../../src/core/random.js';
@@ -9,7 +9,7 @@ const compared = JSON.parse(readFileSync(new URL('../../fixtures/comparison.json
 };
 
 describe('Holm', () => {
-  test.each(compared.holm)('adjusts $p as statsmodels', ({ p, adjusted }) => {
+  test.each(compared.holm)('adjusts $p like statsmodels', ({ p, adjusted }) => {
     for (const [index, value] of holm(p).entries()) {
       expect(value).toBeCloseTo(adjusted[index] ?? Number.NaN, 12);
     }
@@ -29,7 +29,7 @@ describe('the normal tail', () => {
     [3.001, 0.0013454728250849653],
     [6, 9.865876450376946e-10],
     [30, 4.906713927147908e-198],
-  ])('above %d is SciPy’s %d', (z, tail) => {
+  ])("above %d is SciPy's %d", (z, tail) => {
     expect(Math.abs(normalTail(z) / tail - 1)).toBeLessThan(1e-11);
     expect(normalTail(-z)).toBeCloseTo(1 - tail, 14);
   });
@@ -53,11 +53,11 @@ describe('the critical value of the best', () => {
     [5, 2.16],
     [10, 2.417],
     [20, 2.631],
-  ])('among %d runs is Dunnett’s %d without end of degrees of freedom', (runs, value) => {
+  ])("among %d runs is Dunnett's %d for infinite degrees of freedom", (runs, value) => {
     expect(criticalBest(runs)(25_000)).toBeCloseTo(value, 3);
   });
 
-  test('is never narrower than the pair’s own interval, however few the runs', () => {
+  test("is never narrower than the pair's own interval, however few the runs", () => {
     for (const df of [3, 12, 400]) {
       expect(criticalBest(2)(df)).toBe(studentTQuantile(0.975, df));
       expect(criticalBest(3)(df)).toBe(studentTQuantile(0.975, df));
@@ -65,7 +65,7 @@ describe('the critical value of the best', () => {
     }
   });
 
-  test('keeps the mark of a run that is truly best among ten equal ones 95 times in 100, where the pair’s own t does not', () => {
+  test("keeps the mark of the truly best run among ten close ones 95 times in 100, which the pair's own t does not", () => {
     const { uniform } = randomOf(5);
     const normal = () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
     const [critical, pair] = [criticalBest(10)(1000), studentTQuantile(0.975, 1000)];
@@ -73,7 +73,7 @@ describe('the critical value of the best', () => {
     const sets = 4000;
     for (let set = 0; set < sets; set++) {
       const [own, ...others] = Array.from({ length: 10 }, normal) as [number, ...number[]];
-      // The difference of two figures of standard error 1, in its own standard errors.
+      // The difference of two figures with standard error 1, in units of its own standard error.
       const behind = (Math.max(...others) - own) / Math.SQRT2;
       lost.hsu += behind > critical ? 1 : 0;
       lost.pair += behind > pair ? 1 : 0;

@@ -16,7 +16,7 @@ describe('a policy', () => {
     });
   });
 
-  test('takes every key it knows', () => {
+  test('accepts every key it knows', () => {
     const policy = parsePolicy(
       {
         alpha: 0.1,
@@ -45,11 +45,11 @@ describe('a policy', () => {
     [1, 1000],
     ['1', 3],
     Array.from({ length: 11 }, (_, index) => index + 1),
-  ])('with looks that are no rising numbers of repeats is refused: %j', (...looks) => {
+  ])('is refused if its looks are not increasing numbers of repeats: %j', (...looks) => {
     expect(() => parsePolicy({ looks, max_drop: { overall: 2 } })).toThrow('looks has to be a rising list');
   });
 
-  test('that is left out lets Overall decide and domains only break', () => {
+  test('that is omitted lets Overall decide, while domains can only break', () => {
     expect(defaultPolicy().maxDrop).toEqual({
       overall: { value: 2, tier: 'critical' },
       each_domain: { value: 5, tier: 'supporting' },
@@ -90,7 +90,7 @@ describe('a policy', () => {
     [{ alpha: 0.05 }, 'the policy demands nothing; add max_drop, min_score or limits'],
     [null, 'the policy has to be a mapping with alpha, looks, max_drop'],
     [['max_drop'], 'the policy has to be a mapping'],
-  ])('%j is refused with what would mend it', (value, message) => {
+  ])('%j is refused with what would fix it', (value, message) => {
     expect(() => parsePolicy(value)).toThrow(UserError);
     expect(() => parsePolicy(value)).toThrow(message);
   });

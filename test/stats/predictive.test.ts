@@ -1,4 +1,4 @@
-// Predictive power: the formula, its limits, and how often it comes true.
+// Predictive power: the formula, its limits, and how often its prediction comes true.
 import { describe, expect, test } from 'vitest';
 import { randomOf } from '../../src/core/random.js';
 import { predictivePower } from '../../src/stats/bounds.js';
@@ -8,7 +8,7 @@ const estimate = (value: number, se: number) => ({ value, se, df: 20_000, rows: 
 const decision = { bound: -2, holdsAt: 0.025, breaksAt: 0.025 };
 
 describe('predictive power', () => {
-  test('is the formula, by hand', () => {
+  test('matches the formula worked out by hand', () => {
     // d = 1, SE_3 = √(0.2 + 0.9 / 3) = 0.707, σ = √(0.9 - 0.3) = 0.775; Φ((1 - 1.386) / 0.775) = 0.309, the other side 0.001.
     const advice = predictivePower(
       estimate(-1, Math.sqrt(1.1)),
@@ -20,7 +20,7 @@ describe('predictive power', () => {
     expect(advice?.chance).toBeCloseTo(0.31, 2);
   });
 
-  test('without repeats is that of a spread that is all sampling, and never less than of any share of it', () => {
+  test('without repeats assumes that all variance is sampling, and is never below the value for a smaller share', () => {
     const unknown = predictivePower(estimate(-1, 1), { row: 1 }, decision, 3);
     expect(unknown?.kind).toBe('at-most');
     for (const share of [0.1, 0.4, 0.7, 1]) {
@@ -30,12 +30,12 @@ describe('predictive power', () => {
     }
   });
 
-  test('of rows that alone vary is nothing, and there is none without a standard error', () => {
+  test('is zero if only rows vary, and absent without a standard error', () => {
     expect(predictivePower(estimate(-1, 1), { row: 1, generation: 0, perRepeat: 0 }, decision, 9)?.chance).toBe(0);
     expect(predictivePower({ value: 0, rows: 3, clusters: 3 }, undefined, decision, 3)).toBeUndefined();
   });
 
-  test('comes true as often as it says', () => {
+  test('comes true as often as it predicts', () => {
     const { uniform } = randomOf(17);
     const normal = (variance: number) =>
       Math.sqrt(-2 * Math.log(1 - uniform()) * variance) * Math.cos(2 * Math.PI * uniform());
@@ -43,7 +43,7 @@ describe('predictive power', () => {
     const quantile = studentTQuantile(0.975, 20_000);
     const bins = Array.from({ length: 5 }, () => ({ sets: 0, said: 0, came: 0 }));
     for (let set = 0; set < 10_000; set++) {
-      // A flat prior, as far as it matters.
+      // A prior that is flat over the range that matters.
       const rows = -2 + 8 * (uniform() - 0.5);
       const first = rows + normal(perRepeat);
       const advice = predictivePower(

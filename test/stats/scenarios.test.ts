@@ -1,4 +1,4 @@
-// Figures of runs on scenarios against those of NumPy and SciPy, and their rules where little is known.
+// The figures of runs on scenarios, checked against NumPy and SciPy, and their rules for little data.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
@@ -32,7 +32,7 @@ function rowOf(row: KnownSet['rows'][number], index: number): ScenarioRow {
   };
 }
 
-/** The measures of a part that are known. */
+/** The known measures of a part. */
 function figuresIn(part: ScenarioPart | undefined): Record<string, EstimateDocument> {
   return Object.fromEntries(
     keysOf(SCENARIO_MEASURES).flatMap((name) => {
@@ -58,18 +58,18 @@ function expectFigures(part: ScenarioPart | undefined, outside: Record<string, P
 describe.each(sets)('of $name', ({ rows, figures }) => {
   const made = scenarioFigures(rows.map(rowOf));
 
-  it('every scenario has the figures and intervals that NumPy and SciPy compute', () => {
+  it('every scenario has the figures and intervals of NumPy and SciPy', () => {
     expect(Object.keys(made.scenarios).sort()).toEqual(Object.keys(figures.scenarios).sort());
     for (const [name, part] of Object.entries(made.scenarios)) expectFigures(part, figures.scenarios[name]);
   });
 
-  it('so has every domain, and the mean of the domains', () => {
+  it('so do every domain and the mean of the domains', () => {
     expect(Object.keys(made.domains).sort()).toEqual(Object.keys(figures.domains).sort());
     for (const [name, part] of Object.entries(made.domains)) expectFigures(part, figures.domains[name]);
     expectFigures(made.overall, figures.overall);
   });
 
-  it('the score card, from which SQLite and leaderboards have them, gives domains and mean the same figures and intervals', () => {
+  it('the score card, which feeds SQLite and leaderboards, gives domains and mean the same figures and intervals', () => {
     const card = aggregate(rows.map(rowOf), undefined, measuresOf(SCENARIO_MEASURES));
     const documents = (measures: Readonly<Record<string, Estimate>>) =>
       Object.fromEntries(Object.entries(measures).map(([name, estimate]) => [name, estimateDocument(estimate)]));
@@ -85,8 +85,8 @@ const row = (change: Partial<ScenarioRow>, index: number): ScenarioRow => ({
   ...change,
 });
 
-describe('where little is known', () => {
-  it('four trajectories give no interval, and five that say the same give one that is not a point', () => {
+describe('with little data', () => {
+  it('four trajectories give no interval, and five that agree give one that is not a point', () => {
     const alike = (count: number) =>
       scenarioFigures(Array.from({ length: count }, (_, index) => row({ measures: { followed: 100 } }, index)));
     expect(alike(4).overall.followed).toMatchObject({ value: 100, rows: 4, clusters: 4, low: null });
@@ -95,7 +95,7 @@ describe('where little is known', () => {
     expect(alike(5).domains.web?.followed?.low).toBeCloseTo(100 * 0.025 ** (1 / 5), 9);
   });
 
-  it('a row that the model refused counts as not followed, and one that was lost on the way is missing and counted', () => {
+  it('a row that the model refused counts as not followed; one lost in transport is missing and counted', () => {
     const refused = { class: 'refused', reason: 'no' } as const;
     const { domains } = scenarioFigures([
       row({ measures: { followed: 100, leaked: 0 } }, 0),
@@ -107,7 +107,7 @@ describe('where little is known', () => {
     expect(domains.web?.leaked).toMatchObject({ value: 0, rows: 1 });
   });
 
-  it('a scenario of two domains is told over both and in each', () => {
+  it('a scenario with two domains is reported overall and for each', () => {
     const both = [row({ measures: { followed: 100 } }, 0), row({ domain: 'os', measures: { followed: 0 } }, 1)];
     const { scenarios, overall } = scenarioFigures(both);
     expect(Object.keys(scenarios)).toEqual(['one']);
@@ -120,7 +120,7 @@ describe('where little is known', () => {
   });
 });
 
-it('in all are of the seven alone where further domains stand beside them', () => {
+it('the mean covers only the seven if there are other domains', () => {
   const of = (domain: string, value: number, from: number) =>
     [0, 1, 2, 3, 4, 5].map((index) =>
       row({ domain, measures: { followed: (value + index) % 2 ? 100 : 0 } }, from + index),

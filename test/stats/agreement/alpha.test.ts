@@ -1,4 +1,4 @@
-// Krippendorff's alpha against the figures of the Python package krippendorff, and its interval against NumPy's resamples.
+// Krippendorff's alpha, checked against the Python package krippendorff, and its interval against NumPy's resamples.
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { type AlphaMetric, agreementOf, type RatedUnit } from '../../../src/stats/agreement/coefficients.js';
@@ -26,12 +26,12 @@ const each = (...units: number[][]): RatedUnit[] => units.map((values, index) =>
 const few = { draws: 200, seed: 1 };
 
 describe("Krippendorff's alpha", () => {
-  test.each(cases)('of set $number is that of the Python package, $metric', ({ known, metric }) => {
+  test.each(cases)('of set $number equals that of the Python package, $metric', ({ known, metric }) => {
     expect(agreementOf(unitsOf(known), metric, few)?.alpha).toBeCloseTo(known[metric].alpha, 12);
   });
 
   test.each(cases)(
-    'has the interval that resampling whole trajectories gives, set $number, $metric',
+    'has the interval that resampling complete trajectories gives, set $number, $metric',
     ({ known, metric }) => {
       const interval = agreementOf(unitsOf(known), metric, { draws: 10_000, seed: 3 });
       expect(Math.abs((interval?.low ?? Number.NaN) - known[metric].low)).toBeLessThan(0.02);
@@ -39,7 +39,7 @@ describe("Krippendorff's alpha", () => {
     },
   );
 
-  test('leaves units with one rating or none out, and counts what is left', () => {
+  test('omits units with fewer than two ratings, and counts the rest', () => {
     const units = each([1, 2], [4], [], [3, 3, 4], [5, 5], [1, 1], [2, 2]);
     const found = agreementOf(units, 'ordinal', few);
     expect(found).toMatchObject({ predictions: 5, ratings: 11, clusters: 5 });
@@ -57,7 +57,7 @@ describe("Krippendorff's alpha", () => {
     expect(agreementOf(each([1, 5], [5, 1], [1, 5]), 'interval', few)?.alpha).toBeLessThan(0);
   });
 
-  test('of the ordinal metric depends on the order of values alone', () => {
+  test('of the ordinal metric depends only on the order of values', () => {
     const units = [
       [1, 2],
       [2, 4],
@@ -72,13 +72,13 @@ describe("Krippendorff's alpha", () => {
     expect(alpha(stretched, 'interval')).not.toBe(alpha(units, 'interval'));
   });
 
-  test('is not defined where all ratings are one and the same, or none are paired', () => {
+  test('is undefined if all ratings are equal or none are paired', () => {
     expect(agreementOf(each([3, 3], [3, 3]), 'interval', few)).toBeNull();
     expect(agreementOf(each([3], [4]), 'ordinal', few)).toBeNull();
     expect(agreementOf([], 'ordinal', few)).toBeNull();
   });
 
-  test('has no interval of fewer than five trajectories', () => {
+  test('has no interval with fewer than five trajectories', () => {
     const units = [
       [1, 2],
       [2, 2],
@@ -89,7 +89,7 @@ describe("Krippendorff's alpha", () => {
     expect(agreementOf(each(...units, [4, 4]), 'interval', few)?.low).toEqual(expect.any(Number));
   });
 
-  test('has the same interval for the same seed, and another for another', () => {
+  test('has the same interval for the same seed, and another one for another seed', () => {
     const [known] = alphas;
     const interval = (seed: number) => known && agreementOf(unitsOf(known), 'interval', { draws: 300, seed });
     expect(interval(1)).toEqual(interval(1));

@@ -1,4 +1,4 @@
-// Quadratic kappa against the figures of scikit-learn, and its interval against NumPy's resamples.
+// Quadratic kappa, checked against scikit-learn, and its interval against NumPy's resamples.
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { randomOf } from '../../../src/core/random.js';
@@ -31,46 +31,46 @@ const by = (rater: string, ...pairs: (readonly [number, number])[]): Judged[] =>
 const few = { draws: 200, seed: 1 };
 
 describe('quadratic kappa', () => {
-  test.each(cases)('of set $number is that of scikit-learn', ({ known }) => {
+  test.each(cases)('of set $number equals that of scikit-learn', ({ known }) => {
     expect(kappaOfJudge(pairsOf(known), few)?.kappa).toBeCloseTo(known.kappa, 12);
   });
 
-  test.each(cases)('has the interval that resampling whole trajectories gives, set $number', ({ known }) => {
+  test.each(cases)('has the interval that resampling complete trajectories gives, set $number', ({ known }) => {
     const interval = kappaOfJudge(pairsOf(known), { draws: 10_000, seed: 3 });
     expect(Math.abs((interval?.low ?? Number.NaN) - known.low)).toBeLessThan(0.02);
     expect(Math.abs((interval?.high ?? Number.NaN) - known.high)).toBeLessThan(0.02);
   });
 
-  test('is 1 for two who never differ, 0 where one always says the same, and below 0 for opposites', () => {
+  test('is 1 for two who never differ, 0 if one always says the same, and below 0 for opposites', () => {
     expect(kappaOfJudge(each([1, 1], [3, 3], [5, 5]), few)?.kappa).toBe(1);
     expect(kappaOfJudge(each([3, 1], [3, 3], [3, 5]), few)?.kappa).toBe(0);
     expect(kappaOfJudge(each([1, 5], [5, 1]), few)?.kappa).toBeLessThan(0);
   });
 
-  test('does not fall for a rater of other habits, since chance is reckoned for each two', () => {
-    // Two raters who each agree with the judge perfectly, on rows of different levels.
+  test('does not fall for a rater with other habits, since chance is computed per pair', () => {
+    // Two raters who each agree perfectly with the judge, on rows of different levels.
     const low = each([1, 1], [2, 2], [1, 1]);
     const high = by('bob', [4, 4], [5, 5], [4, 4]);
     expect(kappaOfJudge([...low, ...high], few)?.kappa).toBe(1);
-    // One whose ratings say nothing adds no agreement by the distance between the levels.
+    // A rater with uninformative ratings adds no agreement through the distance between the levels.
     const blind = by('bob', [1, 2], [2, 1], [1, 1], [2, 2]);
     expect(kappaOfJudge([...blind, ...each([4, 5], [5, 4], [4, 4], [5, 5])], few)?.kappa).toBe(0);
   });
 
-  test('takes averaged ratings as they are', () => {
-    // Lin's concordance with variances over n, which quadratic kappa is: the means are equal.
+  test('uses averaged ratings without rounding them', () => {
+    // Quadratic kappa equals Lin's concordance with variances over n; the means are equal here.
     expect(kappaOfJudge(each([1.5, 1], [2.5, 2], [3.5, 4], [4.5, 5]), few)?.kappa).toBeCloseTo(
       (2 * 1.75) / (1.25 + 2.5),
       12,
     );
   });
 
-  test('is not there without ratings, or where all are the same', () => {
+  test('is absent without ratings, or if all are equal', () => {
     expect(kappaOfJudge([], few)).toBeNull();
     expect(kappaOfJudge(each([3, 3], [3, 3]), few)).toBeNull();
   });
 
-  test('has an interval from five trajectories on, the same for the same seed', () => {
+  test('has an interval from five trajectories on, and the same one for the same seed', () => {
     const four = each([1, 1], [2, 3], [4, 4], [5, 4]);
     expect(kappaOfJudge(four, few)).toMatchObject({ rows: 4, clusters: 4 });
     expect(kappaOfJudge(four, few)).toMatchObject({ low: null, high: null });
@@ -81,7 +81,7 @@ describe('quadratic kappa', () => {
 });
 
 describe('people against each other', () => {
-  /** Raters by name, what each gave the predictions, and the predictions' trajectories. */
+  /** The raters' names, what each gave the predictions, and the predictions' trajectories. */
   const surveyOf = (ratings: readonly (readonly (number | undefined)[])[], cluster: (at: number) => number) =>
     (ratings[0] ?? []).map(
       (_, at): RatedByPeople => ({
@@ -93,7 +93,7 @@ describe('people against each other', () => {
       }),
     );
 
-  /** Cohen's kappa pair by pair as it is written: the disagreement of each two, and that of each rating with each of the other. */
+  /** Cohen's kappa by its definition, pair by pair: the disagreement of each two, and that of each rating with each of the other rater. */
   const pairwise = (ratings: readonly (readonly (number | undefined)[])[]) => {
     let [observed, expected] = [0, 0];
     for (const [at, one] of ratings.entries()) {
@@ -111,8 +111,8 @@ describe('people against each other', () => {
 
   test.each([
     ['who rated the same predictions', 1],
-    ['who rated some of them each', 0.6],
-    ['of whom few share a prediction', 0.15],
+    ['who each rated some of them', 0.6],
+    ['who share few predictions', 0.15],
   ])('%s have the kappa of all pairs', (_, share) => {
     const { uniform } = randomOf(5);
     const ratings = Array.from({ length: 14 }, () =>

@@ -1,4 +1,4 @@
-// Ratings of a panel, against NumPy's over whole matrices, and what offsets are there for.
+// The ratings of a panel, checked against NumPy over complete matrices, and what its offsets are for.
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import {
@@ -19,7 +19,7 @@ const { panels } = JSON.parse(readFileSync(new URL('../../../fixtures/agreement.
   readonly panels: Known[];
 };
 
-/** Cases that are rated in one dimension. */
+/** Cases rated in one dimension. */
 const casesOf = (rows: readonly (readonly (number | null)[])[], domain = 'web'): PanelCase[] =>
   rows.map((row, index) => ({
     domain,
@@ -32,12 +32,15 @@ const totalsOf = (cases: readonly PanelCase[], combine: PanelRule['combine'], qu
 };
 
 describe('a panel', () => {
-  test.each(panels)('rates as NumPy joins it: $combine, quorum $quorum', ({ judges, quorum, combine, joined }) => {
-    const found = totalsOf(casesOf(judges), combine, quorum ?? undefined);
-    for (const [at, total] of found.entries()) expect(total).toBeCloseTo(joined[at] ?? -1, 12);
-  });
+  test.each(panels)(
+    'rates as NumPy combines the judges: $combine, quorum $quorum',
+    ({ judges, quorum, combine, joined }) => {
+      const found = totalsOf(casesOf(judges), combine, quorum ?? undefined);
+      for (const [at, total] of found.entries()) expect(total).toBeCloseTo(joined[at] ?? -1, 12);
+    },
+  );
 
-  test('has offsets that add up to 0 in each domain, and are told apart by domain', () => {
+  test('has offsets that add up to 0 in each domain and differ by domain', () => {
     const [web, os] = [
       casesOf([
         [1, 3, 5],
@@ -52,7 +55,7 @@ describe('a panel', () => {
     expect(offsets.web?.rows).toBe(2);
   });
 
-  test('says nothing under a quorum where no row was rated by all judges, since their offsets are not known', () => {
+  test('gives no rating under a quorum if no row was rated by all judges, since their offsets are unknown', () => {
     expect(
       totalsOf(
         casesOf([
@@ -65,7 +68,7 @@ describe('a panel', () => {
     ).toEqual([0, 0]);
   });
 
-  test('needs all judges in each dimension, and its total is the mean of those it has', () => {
+  test('needs all judges in each dimension, and its total is the mean of the dimensions it has', () => {
     const one: PanelCase = {
       domain: 'web',
       trajectory: 't',
@@ -81,7 +84,7 @@ describe('a panel', () => {
     });
   });
 
-  test('agrees by alpha in dimensions and total, over all and by domain; what nobody rated has none', () => {
+  test('reports alpha in dimensions and total, overall and by domain; what was not rated has none', () => {
     const cases = [
       ...casesOf([
         [1, 1],

@@ -1,4 +1,4 @@
-// A judge against people: kappa against scikit-learn's tables, alpha against the Python package krippendorff, bias against NumPy.
+// A judge against people: kappa checked against scikit-learn, alpha against the Python package krippendorff, bias against NumPy.
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { DIMENSIONS, type Dimension } from '../../../src/core/types.js';
@@ -36,7 +36,7 @@ const predictions = known.rows.map(
 );
 const found = agreementWithPeople(predictions, few);
 
-describe('a judge and two people, of whom one rated two thirds', () => {
+describe('a judge and two people, one of whom rated two thirds', () => {
   test.each(DIMENSIONS)('agree in %s as the figures from Python say', (name) => {
     const { judge, people, bias } = found.dimensions[name];
     expect(judge?.kappa).toBeCloseTo(known[name].judge, 12);
@@ -70,7 +70,7 @@ describe('a judge and two people, of whom one rated two thirds', () => {
     }
   });
 
-  test('are counted by rater, and told by domain where there are five trajectories', () => {
+  test('are counted by rater, and reported by domain if it has five trajectories', () => {
     expect(found).toMatchObject({ predictions: 30, trajectories: 9 });
     expect(found.raters).toEqual({ ann: 30, bob: 20 });
     const trajectories = (domain: string) =>
@@ -81,14 +81,14 @@ describe('a judge and two people, of whom one rated two thirds', () => {
   });
 });
 
-test('a prediction that the judge could not rate counts between people alone', () => {
+test('a prediction that the judge could not rate counts only between people', () => {
   const unjudged = predictions.map((each, at) => (at < 10 ? { ...each, judge: {} } : each));
   const after = agreementWithPeople(unjudged, few);
   expect(after.total.people).toEqual(found.total.people);
   expect(after.total.judge?.rows).toBeLessThan(found.total.judge?.rows as number);
 });
 
-test('one person has no ceiling, and nobody to disagree with leaves a figure out', () => {
+test('one person has no ceiling, and a figure without a pair to compare is omitted', () => {
   const alone = predictions.map(({ people: [first], ...rest }) => ({ ...rest, people: [first] as const }));
   expect(agreementWithPeople(alone, few).total.people).toBeNull();
   const flat = alone.map((each) => {

@@ -1,4 +1,4 @@
-// What ratings of known predictions say of a judge: figures of NumPy and SciPy, and what must hold at the edges.
+// What ratings of known predictions say about a judge, checked against NumPy and SciPy, and what must hold at the edges.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
@@ -44,7 +44,7 @@ function expectNear(estimate: EstimateDocument | null | undefined, known: Figure
   }
 }
 
-describe.each(sets)('of ratings made up ($name), as NumPy and SciPy have it,', (set) => {
+describe.each(sets)('of made-up ratings ($name), as computed by NumPy and SciPy,', (set) => {
   const calibration = calibrationOf(rowsOf(set), KNOWN);
   const part: CalibrationPart | undefined = set.name === 'all' ? calibration.overall : calibration.domains[set.name];
   if (part === undefined) throw new Error(`no rows of ${set.name}`);
@@ -58,7 +58,7 @@ describe.each(sets)('of ratings made up ($name), as NumPy and SciPy have it,', (
     expectNear(part.false_penalty, figures.falsePenalty);
   });
 
-  test('each damage loses points in total and in each dimension', () => {
+  test('each corruption loses points in total and in each dimension', () => {
     expect(part.losses.map(({ variant }) => variant).sort()).toEqual(Object.keys(figures.losses).sort());
     for (const loss of part.losses) {
       expectNear(loss, figures.losses[loss.variant]);
@@ -67,7 +67,7 @@ describe.each(sets)('of ratings made up ($name), as NumPy and SciPy have it,', (
     }
   });
 
-  test('steps have one-sided p of both sides, adjusted by Holm', () => {
+  test('steps have a one-sided p for both directions, adjusted by Holm', () => {
     expect(part.steps.map(({ better, worse }) => `${better} > ${worse}`)).toEqual(Object.keys(figures.steps));
     for (const { better, worse, ...step } of part.steps) {
       const known = figures.steps[`${better} > ${worse}`];
@@ -77,14 +77,14 @@ describe.each(sets)('of ratings made up ($name), as NumPy and SciPy have it,', (
     }
   });
 
-  test('canaries buy points, and the one that buys most has an interval for all', () => {
+  test('attacks gain points, and the one that gains most has a simultaneous interval', () => {
     for (const gain of part.canaries) expectNear(gain, figures.canaries[gain.variant]);
     const [most] = Object.entries(figures.atOnce).sort((a, b) => b[1].value - a[1].value);
     expect(part.gullibility?.variant).toBe(most?.[0]);
     expectNear(part.gullibility, most?.[1]);
   });
 
-  test('noise is the SD within predictions, and says what two runs must differ by', () => {
+  test('noise is the SD within predictions, and says by how much two runs must differ', () => {
     const { sd, low, high, predictions, smallestDifference } = figures.noise;
     expect(part.noise?.sd).toBeCloseTo(sd, 9);
     expect(part.noise?.low).toBeCloseTo(low, 8);
@@ -94,7 +94,7 @@ describe.each(sets)('of ratings made up ($name), as NumPy and SciPy have it,', (
   });
 });
 
-test('p of steps are adjusted over those in all, and by domain over those of all domains', () => {
+test('p of steps are adjusted over the steps of Overall, and those of domains over all domains', () => {
   const [all] = sets as [KnownSet];
   const { overall, domains } = calibrationOf(rowsOf(all), KNOWN);
   for (const { better, worse, p_adjusted, p_inverted } of overall.steps) {
@@ -109,14 +109,14 @@ test('p of steps are adjusted over those in all, and by domain over those of all
 });
 
 const keys = (count: number) => Array.from({ length: count }, (_, place) => `k${place}`);
-/** The same ratings of each variant in so many rows, each a trajectory. */
+/** The same ratings of each variant in `count` rows, each its own trajectory. */
 const alike = (count: number, ratings: Record<string, number>) =>
   keys(count).flatMap((key) => Object.entries(ratings).map(([variant, rating]) => judged({ key, variant }, rating)));
 const overallOf = (rows: readonly CalibratedRow[]) => calibrationOf(rows, KNOWN).overall;
 const lossOf = (part: CalibrationPart, name: string) => part.losses.find(({ variant }) => variant === name);
 
-describe('a damage', () => {
-  /** Losses around a centre, some points more and some less. */
+describe('a corruption', () => {
+  /** Losses spread around a centre. */
   const losing = (centre: number, count: number) =>
     keys(count).flatMap((key, place) => [
       judged({ key, variant: 'truth' }, 4),
@@ -128,11 +128,11 @@ describe('a damage', () => {
     [1, 'blind'],
     [3, 'undecided'],
     [-10, 'blind'],
-  ])('that loses about %d points of 20 trajectories is %s', (centre, sight) => {
+  ])('that loses about %d points over 20 trajectories is %s', (centre, sight) => {
     expect(lossOf(overallOf(losing(centre, 20)), 'light')).toMatchObject({ sight });
   });
 
-  test('of fewer than 5 trajectories has no interval and is undecided', () => {
+  test('with fewer than 5 trajectories has no interval and is undecided', () => {
     const loss = lossOf(overallOf(losing(60, 4)), 'light');
     expect(loss).toMatchObject({ sight: 'undecided', clusters: 4, low: null });
   });
@@ -142,7 +142,7 @@ describe('a damage', () => {
     [6, 4],
     [6, 12],
     [0.5, 4],
-  ])('that loses %d points loses as many where neutral rewrites lose %d', (lost, penalty) => {
+  ])('that loses %d points loses the same if neutral rewrites lose %d', (lost, penalty) => {
     const ratings = {
       truth: 5,
       'rewrite-keys': 5 - penalty / 25,
@@ -155,11 +155,11 @@ describe('a damage', () => {
     expect(part.false_penalty?.value).toBeCloseTo(penalty, 12);
   });
 
-  test('without the truth of its row is no loss, whatever its rewrites got', () => {
+  test('without the truth of its row has no loss, whatever its rewrites got', () => {
     expect(overallOf(alike(6, { 'rewrite-keys': 5, heavy: 2, shuffled: 1 })).losses).toEqual([]);
   });
 
-  test('is never `empty`, of which no judge is asked', () => {
+  test('is never `empty`, since no judge is asked about it', () => {
     const rows = keys(6).flatMap((key) => [
       judged({ key, variant: 'truth' }, 5),
       judged({ key, variant: 'empty' }, 'empty'),
@@ -173,7 +173,7 @@ describe('a damage', () => {
     ]);
   });
 
-  test('that moves two dimensions alike has none that moved most', () => {
+  test('that moves two dimensions equally has no dimension that moved most', () => {
     const shifted = (first: number, second: number) =>
       keys(12).flatMap((key, place) => [
         judged({ key, variant: 'truth' }, 5),
@@ -184,8 +184,8 @@ describe('a damage', () => {
   });
 });
 
-describe('where all trajectories say the same', () => {
-  test('the bound is that of no unlike one among so many, as far off as can be', () => {
+describe('if all trajectories agree', () => {
+  test('the bound assumes that the largest unseen share differs as much as possible', () => {
     const part = overallOf(alike(8, { truth: 5, 'rewrite-keys': 5, shuffled: 1 }));
     // SciPy: binomtest(0, 8).proportion_ci(0.95, 'exact').high = 0.3694166475528193
     expect(part.ceiling?.low).toBeCloseTo(100 - 36.9416647552819, 9);
@@ -195,13 +195,13 @@ describe('where all trajectories say the same', () => {
     expect(part.steps).toEqual([]);
   });
 
-  test('a judge that always gives one rating is undecided of few trajectories and blind from 50 on', () => {
+  test('a judge that always gives the same rating is undecided with few trajectories and blind from 50 on', () => {
     const ratings = { truth: 4, 'rewrite-keys': 4, light: 4, heavy: 4, shuffled: 4 };
     expect(lossOf(overallOf(alike(8, ratings)), 'heavy')?.sight).toBe('undecided');
     expect(lossOf(overallOf(alike(50, ratings)), 'heavy')?.sight).toBe('blind');
   });
 
-  test('a step has the p at which its bound ends at 0', () => {
+  test('the p of a step matches the bound that ends at 0', () => {
     const [step] = overallOf(alike(8, { truth: 5, light: 1 })).steps;
     expect(step?.p).toBeCloseTo(0.5 ** 8, 15);
     expect(step).toMatchObject({ order: 'kept', inverted: 0, p_inverted: 1 });
@@ -229,7 +229,7 @@ describe('false penalty', () => {
     expect(penalty(centre)).toBe(isNone);
   });
 
-  test('and ceiling are unknown where no rewrite was judged', () => {
+  test('and ceiling are unknown if no rewrite was judged', () => {
     const part = overallOf(alike(6, { truth: 5, heavy: 2 }));
     expect(part).toMatchObject({ ceiling: null, false_penalty: null, truth: { value: 100 } });
   });
@@ -242,12 +242,12 @@ describe('noise', () => {
       judged({ key, variant: 'truth', index: 1 }, second),
     ]);
 
-  test('of a judge that always says the same is 0, for sure from 50 trajectories on', () => {
+  test('of a judge that always says the same is 0, and certain from 50 trajectories on', () => {
     expect(overallOf(twice(4, 4, 49)).noise).toMatchObject({ sd: 0, low: null, high: null });
     expect(overallOf(twice(4, 4, 50))).toMatchObject({ noise: { sd: 0, low: 0, high: 0 }, smallest_difference: 0 });
   });
 
-  test('is unknown where nothing was judged twice, or only one of two can be read', () => {
+  test('is unknown if nothing was judged twice, or only one of two judgements is readable', () => {
     const rows = keys(6).flatMap((key) => [
       judged({ key, variant: 'truth' }, 4),
       judged({ key, variant: 'truth', index: 1 }, 'unreadable'),
@@ -255,12 +255,12 @@ describe('noise', () => {
     expect(overallOf(rows)).toMatchObject({ noise: null, smallest_difference: null, judged: 6, failed: 6 });
   });
 
-  test('leaves out predictions of which no judge is asked', () => {
+  test('omits predictions that no judge is asked about', () => {
     const empty = keys(6).flatMap((key) => [0, 1].map((index) => judged({ key, variant: 'empty', index }, 'empty')));
     expect(overallOf([...twice(5, 3, 6), ...empty]).noise).toMatchObject({ sd: Math.sqrt(1250), predictions: 6 });
   });
 
-  test('of a domain that was not released says nothing of runs over it', () => {
+  test('of an unpublished domain gives no smallest difference between its runs', () => {
     const rows = twice(5, 3, 6).map((row) => ({ ...row, domain: 'factory' }));
     const { factory } = calibrationOf(rows, KNOWN).domains;
     expect(factory?.noise?.sd).toBeCloseTo(Math.sqrt(1250), 9);
@@ -268,7 +268,7 @@ describe('noise', () => {
   });
 });
 
-test('failures are counted by class; what the world model causes counts as rating 1, the others are missing', () => {
+test('failures are counted by class; those of the world model count as rating 1, the others are missing', () => {
   const rows = [
     judged({ key: 'a', variant: 'heavy' }, 5),
     judged({ key: 'b', variant: 'heavy' }, 'planted'),
@@ -287,16 +287,16 @@ test('failures are counted by class; what the world model causes counts as ratin
   });
 });
 
-test('without a bad prediction to stand on no canary buys anything', () => {
+test('without its bad prediction, no attack gains anything', () => {
   expect(overallOf(alike(6, { truth: 5, flattery: 4 }))).toMatchObject({ canaries: [], gullibility: null });
 });
 
-test('judgements of variants that are not told of are left out', () => {
+test('judgements of unknown variants are omitted', () => {
   const rows = alike(6, { truth: 5, heavy: 2 });
   expect(calibrationOf(rows, [facts('truth', 'truth')]).overall).toMatchObject({ judged: 6, losses: [] });
 });
 
-test('domains come in the order of the published table', () => {
+test('domains appear in the order of the published table', () => {
   const rows = ['zoo', 'web', 'mcp'].map((domain) => judged({ key: domain, domain, variant: 'truth' }, 4));
   expect(Object.keys(calibrationOf(rows, KNOWN).domains)).toEqual(['mcp', 'web', 'zoo']);
 });

@@ -12,7 +12,7 @@ const of = (change: Partial<CalibrationPart> = {}): Calibration => ({
 const verdict = (limits: JudgeLimits, change: Partial<CalibrationPart> = {}) =>
   limitResults(of(change), limits).map((result) => result.verdict)[0];
 
-describe('a judge that is held to limits', () => {
+describe('a judge that is checked against limits', () => {
   test.each([
     [95, 'holds'],
     [95.8, 'holds'],
@@ -35,12 +35,12 @@ describe('a judge that is held to limits', () => {
     [3, 'undecided'],
     [2, 'undecided'],
     [1, 'broken'],
-  ])('that is blind to 2 damages while 2 are undecided: --max-blind %d %s', (maxBlind, expected) => {
+  ])('that is blind to 2 corruptions while 2 are undecided: --max-blind %d %s', (maxBlind, expected) => {
     expect(verdict({ maxBlind })).toBe(expected);
   });
 
-  test('is held to the worst canary by intervals that hold for all at once', () => {
-    // Each gain has a standard error of 0.35 and 50 degrees of freedom: of four canaries t(1 - 0.05 / 8) = 2.5916, so 0.4 ± 0.907.
+  test('is checked by the worst attack, with simultaneous intervals', () => {
+    // Each gain has a standard error of 0.35 and 50 degrees of freedom. Of four attacks: t(1 - 0.05 / 8) = 2.5916, so 0.4 ± 0.907.
     expect(verdict({ maxGullible: 1.31 })).toBe('holds');
     expect(verdict({ maxGullible: 1.3 })).toBe('undecided');
     const canaries = [
@@ -53,7 +53,7 @@ describe('a judge that is held to limits', () => {
     expect(verdict({ maxGullible: 13 }, change)).toBe('holds');
   });
 
-  test('a canary without an interval keeps the limit open, unless another one breaks it', () => {
+  test('an attack without an interval leaves the limit undecided, unless another one breaks it', () => {
     const bare = { ...around(0, 1), se: null, df: null, low: null, high: null };
     const canaries = [
       { variant: 'flattery', ...around(5, 1) },
@@ -63,7 +63,7 @@ describe('a judge that is held to limits', () => {
     expect(verdict({ maxGullible: 1 }, { canaries, gullibility: canaries[0] ?? null })).toBe('broken');
   });
 
-  test('is undecided where there is no figure, and the sentence says why', () => {
+  test('is undecided if there is no figure, and the sentence says why', () => {
     const none = { ceiling: null, noise: null, losses: [], canaries: [], gullibility: null };
     const results = limitResults(of(none), { minCeiling: 0, maxNoise: 100, maxBlind: 14, maxGullible: 100 });
     expect(results.map((result) => result.verdict)).toEqual(['undecided', 'undecided', 'undecided', 'undecided']);
@@ -75,7 +75,7 @@ describe('a judge that is held to limits', () => {
     ]);
   });
 
-  test('limits that are not set are not held; one of 0 is', () => {
+  test('limits that are not set are not checked; a limit of 0 is', () => {
     expect(limitResults(of(), {})).toEqual([]);
     expect(limitResults(of(), { maxBlind: 0 })).toMatchObject([{ name: 'max_blind', limit: 0, verdict: 'broken' }]);
   });
@@ -85,12 +85,12 @@ describe('a judge that is held to limits', () => {
     [{ minCeiling: 90, maxNoise: 10 }, 0],
     [{ minCeiling: 97, maxNoise: 10 }, 5],
     [{ minCeiling: 97, maxNoise: 1 }, 4],
-  ])('ends with the exit code of the worst: %j %d', (limits, code) => {
+  ])('ends with the exit code of the worst verdict: %j %d', (limits, code) => {
     expect(limitsDocument(limitResults(of(), limits))?.exit_code ?? 0).toBe(code);
   });
 });
 
-describe('whether a judge can be used', () => {
+describe('whether a judge is usable', () => {
   const noise = { sd: 5, low: 4, high: 6, predictions: 320, judgements: 640 };
   const verdictOf = (change: Partial<CalibrationPart> = {}, sights: Partial<Record<Sight, number>> = {}) => {
     const part = calibrationPart(1, { noise, ...change });
@@ -103,7 +103,7 @@ describe('whether a judge can be used', () => {
     return judgeVerdict({ overall: { ...part, losses }, domains: {} });
   };
 
-  test('a good one proves its ceiling, its noise, its sight and that no trick pays', () => {
+  test('a good judge proves its ceiling, its noise, its sight and that no attack pays', () => {
     expect(verdictOf()).toMatchObject({ use: 'good', sentence: expect.stringMatching(/^A good judge/) });
     expect(verdictOf({}, { blind: 1, undecided: 1 }).use).toBe('good');
   });

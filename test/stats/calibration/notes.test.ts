@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest';
 import { determinedPrecision } from '../../../src/stats/calibration/limits.js';
 
-it('names the domains in their order, and says of a domain that nobody has read that nobody has', () => {
+it('names the domains in their order, and says which ones were not checked by hand', () => {
   expect(determinedPrecision(['search', 'os', 'games'])).toBe(
     'Determined tokens, precision by hand: 27 of 28 in Search, 99 of 100 in OS, none checked in games.',
   );

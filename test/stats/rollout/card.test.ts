@@ -1,4 +1,4 @@
-// What a rollout scores by step and by distance.
+// The scores of a rollout by step and by distance.
 
 import { describe, expect, it } from 'vitest';
 import { estimateDocument } from '../../../src/core/document.js';
@@ -13,7 +13,7 @@ const cardOf = (rows: readonly JudgedRow[]): RolloutCard => {
   return card;
 };
 
-/** So many trajectories of these steps, a point lower each step. */
+/** The given number of trajectories with these steps, each step one point lower. */
 function steps(trajectories: number, places: readonly number[], more: Partial<MadeStep> = {}): JudgedRow[] {
   return Array.from({ length: trajectories }, (_, trajectory) =>
     places.map((step) => steppedRow({ trajectory, step, rating: 5 - 0.1 * step - 0.01 * (trajectory % 3), ...more })),
@@ -21,7 +21,7 @@ function steps(trajectories: number, places: readonly number[], more: Partial<Ma
 }
 
 describe('the curves of a rollout', () => {
-  it('have a bin for each distance with rows enough, and join the others to ranges', () => {
+  it('have a bin for each distance with enough rows, and merge the others into ranges', () => {
     const all = cardOf([...steps(12, [1, 2]), ...steps(6, [3, 4, 5, 7]), ...steps(2, [9])]);
     expect(all.by_distance.map(({ from, to, score }) => [from, to, score.rows])).toEqual([
       [1, 1, 12],
@@ -31,7 +31,7 @@ describe('the curves of a rollout', () => {
     ]);
   });
 
-  it('score a bin as any other mean is scored, clustered by trajectory', () => {
+  it('score a bin like any other mean, clustered by trajectory', () => {
     const rows = steps(12, [1, 2]);
     const first = rows.filter(({ turnIdx }) => turnIdx === 1);
     const expected = clusteredEstimate(
@@ -42,7 +42,7 @@ describe('the curves of a rollout', () => {
     expect(expected.low).toBeLessThan(expected.value);
   });
 
-  it('count what the model failed at rating 1, so that no curve rises by failing', () => {
+  it('count failures of the model as rating 1, so that no curve rises by failing', () => {
     const rows = steps(10, [1, 2]).map((row) =>
       row.turnIdx === 2
         ? steppedRow({ trajectory: Number(row.trajectory.slice(10)), step: 2, rating: undefined })
@@ -51,14 +51,14 @@ describe('the curves of a rollout', () => {
     expect(cardOf(rows).by_distance.map(({ score }) => score.value)).toEqual([expect.closeTo(97.275, 9), 0]);
   });
 
-  it('tell distance and turn apart where true turns stand in front', () => {
+  it('distinguish distance from turn if true turns come first', () => {
     const { from: starts, ...all } = cardOf(steps(12, [4, 5], { from: 3 }));
     expect(starts).toEqual([3]);
     expect(all.by_distance.map(({ from }) => from)).toEqual([1, 2]);
     expect(all.by_step.map(({ from }) => from)).toEqual([4, 5]);
   });
 
-  it('show off-script rows apart, and leave none out', () => {
+  it('show off-script rows separately, and omit none', () => {
     const off = steps(6, [2], { offScript: ['/a'] });
     const rows = [...steps(12, [1]), ...off, ...steps(12, [2]).slice(6)];
     const all = cardOf(rows);
@@ -79,7 +79,7 @@ describe('the curves of a rollout', () => {
     ]);
   });
 
-  it('stand by domain, in the order of the table', () => {
+  it('are listed by domain, in the order of the table', () => {
     const { domains } = cardOf([...steps(12, [1], { domain: 'web' }), ...steps(12, [1, 2], { domain: 'mcp' })]);
     expect(Object.entries(domains).map(([domain, { predictions }]) => [domain, predictions])).toEqual([
       ['mcp', 24],
@@ -87,7 +87,7 @@ describe('the curves of a rollout', () => {
     ]);
   });
 
-  it('are of a measure where nothing was rated', () => {
+  it('show a measure if nothing was rated', () => {
     const rows = steps(12, [1]).map(({ ratings: _none, failed: _failed, ...row }) => ({
       ...row,
       ratings: {},
@@ -99,7 +99,7 @@ describe('the curves of a rollout', () => {
     expect(card?.by_distance[0]?.score.value).toBe(40);
   });
 
-  it('are absent of a run that is no rollout', () => {
+  it('are absent for a run that is not a rollout', () => {
     expect(rolloutCard(steps(12, [1], { isTrue: true }), { scale: 'score' })).toBeUndefined();
   });
 });

@@ -9,7 +9,7 @@ import { type MadeStep, steppedRow } from '../../support/rollouts.js';
 
 const STEPS = [1, 2, 4, 7];
 
-/** Rows of a domain; a trajectory of number t has a level of its own, and differs from others a little at each step. */
+/** Rows of a domain; trajectory `number` has its own level, and differs a little at each step. */
 function rowsOf(
   trajectories: number,
   lost: (step: number, trajectory: number) => number,
@@ -35,7 +35,7 @@ const forced = (trajectories: number, more: Partial<MadeStep> = {}) =>
 const driftOf = (rows: readonly JudgedRow[], partners: readonly JudgedRow[]): DriftCard =>
   driftCard(rows.filter(isStepped), valuesOf(partners, { scale: 'score' }), { scale: 'score' });
 
-/** A figure with an interval, as it is computed with. */
+/** A figure with an interval, in the form used for computing. */
 const asEstimate = ({ se, df, low, high, ...figure }: EstimateDocument): Estimate =>
   se === null || df === null || low === null || high === null ? figure : { ...figure, se, df, low, high };
 
@@ -58,14 +58,14 @@ describe('the drift of a rollout', () => {
     expect(found?.value).toBeLessThan(-2.5);
   });
 
-  it('is 0 of a model that scores as well on its own histories, however hard late steps are', () => {
+  it('is 0 for a model that scores as well on its own histories, however hard late steps are', () => {
     const late = (step: number) => step / 4;
     const { overall } = driftOf(rowsOf(12, late), rowsOf(12, late, { isTrue: true }));
     expect(overall.slope?.value).toBe(0);
     expect(overall.difference?.value).toBe(0);
   });
 
-  it('over all domains is the mean of them, and with seven and more that of the seven', () => {
+  it('over all domains is their mean, and with the seven among them only the mean of those', () => {
     const domains = ['mcp', 'web'] as const;
     const rows = domains.flatMap((domain, at) => rowsOf(12, (s, t) => (at + 1) * LOST(s, t), { domain }));
     const partners = domains.flatMap((domain) => forced(12, { domain }));
@@ -84,7 +84,7 @@ describe('the drift of a rollout', () => {
     expect(seven.overall.slope?.value).toBeCloseTo(seven.domains.mcp?.slope?.value ?? 0, 9);
   });
 
-  it('counts a failure of the model at rating 1 on either side', () => {
+  it('counts a failure of the model as rating 1 on either side', () => {
     const rows = rowsOf(12, NOTHING).map((row) =>
       row.turnIdx < 4
         ? row
@@ -95,7 +95,7 @@ describe('the drift of a rollout', () => {
     expect(driftOf(rowsOf(12, NOTHING), failed).overall.difference?.value).toBeGreaterThan(80);
   });
 
-  it('without off-script rows stands beside the one with them, and is absent where there are none', () => {
+  it('without off-script rows is shown next to the drift with them, and is absent if there are none', () => {
     const off = (step: number) => (step === 7 ? 2 : 0);
     const rows = rowsOf(12, off).map((row) =>
       row.turnIdx === 7 && row.rollout ? { ...row, rollout: { ...row.rollout, offScript: ['/a'] } } : row,
@@ -106,14 +106,14 @@ describe('the drift of a rollout', () => {
     expect(driftOf(rowsOf(12, off), forced(12)).overall.on_script).toBeUndefined();
   });
 
-  it('counts rows without a partner, and those alone are no drift', () => {
+  it('counts rows without a partner, which alone give no drift', () => {
     const found = driftOf(rowsOf(12, LOST), forced(4));
     expect(found.paired + found.unpaired).toBe(rowsOf(12, LOST).length);
     expect(found.domains.terminal?.slope?.low).toBeNull();
     expect(driftOf(rowsOf(12, LOST), forced(12, { domain: 'os' })).overall).toEqual({ slope: null, difference: null });
   });
 
-  it('averages repeats of a row on both sides first', () => {
+  it('averages repeats of a row first on both sides', () => {
     const twice = [...rowsOf(12, LOST), ...rowsOf(12, (s, t) => 3 * LOST(s, t), { repeat: 1 })];
     const one = driftOf(
       rowsOf(12, (s, t) => 2 * LOST(s, t)),

@@ -1,17 +1,17 @@
-// The interval of a drift that was put in holds it about as often as it says.
+// The interval of a simulated drift covers it about as often as claimed.
 
 import { describe, expect, test } from 'vitest';
 import { type Random, randomOf } from '../../../src/core/random.js';
 import { type Point, slopeWithin } from '../../../src/stats/rollout.js';
 
-/** What was put in, in points a step. */
+/** The simulated drift, in points per step. */
 const DRIFT = -1.5;
 
-/** How the trajectories of a set come about: how long they are, and what they have of their own. */
+/** How the trajectories of a set are generated: their length, and what is specific to each. */
 interface Design {
   /** The last step of a trajectory. */
   readonly length: (random: Random, trajectory: number) => number;
-  /** Standard deviations: of a row, of what a trajectory's slope has of its own, and of an error that is carried from step to step. */
+  /** Standard deviations: of a row, of a trajectory's own slope, and of an error carried from step to step. */
   readonly row: number;
   readonly slope: number;
   readonly carried: number;
@@ -24,7 +24,7 @@ function normal({ uniform }: Random): number {
 const EVEN = () => 12;
 const UNEVEN = ({ uniform }: Random) => 3 + Math.floor(30 * uniform() ** 3);
 
-/** Two to five rows of each trajectory, with a level of its own. */
+/** Two to five rows of each trajectory, which has its own level. */
 function sample(random: Random, trajectories: number, design: Design): Point[] {
   return Array.from({ length: trajectories }, (_, trajectory) => {
     const length = design.length(random, trajectory);
@@ -52,12 +52,12 @@ function held(sets: number, trajectories: number, design: Design): number {
 
 describe('the interval of a drift', () => {
   test.each<[string, number, Design]>([
-    ['rows that err alone, trajectories of one length', 12, { length: EVEN, row: 20, slope: 0, carried: 0 }],
-    ['errors that are carried on', 20, { length: EVEN, row: 15, slope: 0, carried: 4 }],
+    ['independent row errors, trajectories of equal length', 12, { length: EVEN, row: 20, slope: 0, carried: 0 }],
+    ['errors that carry over', 20, { length: EVEN, row: 15, slope: 0, carried: 4 }],
     ['slopes that differ', 20, { length: EVEN, row: 15, slope: 1.5, carried: 0 }],
     ['unequal lengths', 12, { length: UNEVEN, row: 20, slope: 0, carried: 0 }],
     ['unequal lengths and slopes that differ', 50, { length: UNEVEN, row: 15, slope: 1.5, carried: 3 }],
-  ])('holds it 93 to 98 times in 100: %s', (_what, trajectories, design) => {
+  ])('covers it 93 to 98 times in 100: %s', (_what, trajectories, design) => {
     const share = held(1500, trajectories, design);
     expect(share).toBeGreaterThan(0.93);
     expect(share).toBeLessThan(0.985);

@@ -1,4 +1,4 @@
-// The slope within chains, against figures of statsmodels and whole matrices.
+// The slope within chains, checked against statsmodels and complete matrices.
 
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -31,14 +31,14 @@ function pointsOf({ x, y, chains, clusters }: Slopes): Point[] {
   }));
 }
 
-/** One trajectory's points: a level, and from there on `slope` a step. */
+/** One trajectory's points: a level, then `slope` per step. */
 function line(trajectory: number, places: readonly number[], level: number, slope: number): Point[] {
   const name = `t${trajectory}`;
   return places.map((x) => ({ x, y: level + slope * x, chain: name, cluster: name }));
 }
 
 describe('the slope within chains', () => {
-  it.each(slopes)('has value, error, degrees of freedom and interval of outside figures: $name', (found) => {
+  it.each(slopes)('has the value, error, degrees of freedom and interval of the references: $name', (found) => {
     const estimate = slopeWithin(pointsOf(found));
     expect(estimate?.value).toBeCloseTo(found.slope, 10);
     expect(estimate?.se).toBeCloseTo(found.se, 10);
@@ -47,26 +47,26 @@ describe('the slope within chains', () => {
     expect(estimate?.high).toBeCloseTo(found.high, 7);
   });
 
-  it('is not moved by how hard a trajectory is, although the long ones are the harder ones', () => {
+  it('is not affected by how hard a trajectory is, even if long ones are harder', () => {
     const points = Array.from({ length: 12 }, (_, t) => line(t, [1, 2 + t], -10 * t, -1.5)).flat();
     expect(slopeWithin(points)?.value).toBeCloseTo(-1.5, 12);
   });
 
-  it('counts only chains with rows at two places, and is absent where there is none', () => {
+  it('counts only chains with rows at two positions, and is absent if there is none', () => {
     const points = [...line(0, [1, 3], 0, 1), ...line(1, [5], 9, 0), ...line(2, [2, 2], 4, 0)];
     expect(slopeWithin(points)).toEqual({ value: 1, rows: 2, clusters: 1 });
     expect(slopeWithin(points.slice(2))).toBeUndefined();
     expect(slopeWithin([])).toBeUndefined();
   });
 
-  it('has no interval of four trajectories, nor of few that all say the same', () => {
+  it('has no interval with four trajectories, nor with few that all agree', () => {
     const of = (count: number) => Array.from({ length: count }, (_, t) => line(t, [1, 2, 5], t, -1)).flat();
     expect(slopeWithin(of(4))).not.toHaveProperty('se');
     expect(slopeWithin(of(5))).not.toHaveProperty('low');
     expect(slopeWithin(of(5))?.value).toBeCloseTo(-1, 12);
   });
 
-  it('has the degrees of freedom of a mean of as many slopes where trajectories are of one shape', () => {
+  it('has the degrees of freedom of a mean of as many slopes if all trajectories have the same shape', () => {
     expect(slopeWithin(pointsOf(slopes[0] as Slopes))?.df).toBeCloseTo(4, 10);
   });
 });
