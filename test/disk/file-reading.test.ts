@@ -1,4 +1,4 @@
-// JSON files read as a whole, and what is no such file.
+// JSON files read whole, and files that are not valid JSON objects.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ describe('readJson', () => {
     expect(await readJson(path)).toEqual(value);
   });
 
-  test('no file is no error', async () => {
+  test('a missing file is not an error', async () => {
     expect(await readJson(path)).toBeUndefined();
   });
 
@@ -30,12 +30,12 @@ describe('readJson', () => {
     ['half a document', '{"a": '],
     ['a list', '[]'],
     ['null', 'null'],
-  ])('a file that holds %s is bad data', async (_what, text) => {
+  ])('a file that contains %s is bad data', async (_what, text) => {
     await writeFile(path, text);
     await expect(readJson(path)).rejects.toMatchObject({ name: 'UserError', exitCode: EXIT.badData });
   });
 
-  test('a folder cannot be read', async () => {
+  test('a folder is refused', async () => {
     await expect(readJson(dir)).rejects.toMatchObject({ name: 'UserError', exitCode: EXIT.inputMissing });
   });
 });

@@ -1,4 +1,4 @@
-// Files written as a whole: over links and devices, not over FIFOs, on a full disk, and beside what others have laid there.
+// Files written atomically: through links and to devices, but not to FIFOs, on a full disk, and next to files of others.
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -25,7 +25,7 @@ describe('writeLines', () => {
   test.each([
     ['none', []],
     ['empty ones', ['', '']],
-    ['text of several bytes a letter', ['é😀\u2028', 'b\r']],
+    ['text with several bytes per character', ['é😀\u2028', 'b\r']],
     ['more than one buffer', Array.from({ length: 40 }, (_, index) => `${index}`.repeat(100_000))],
   ])('writes lines: %s, counts their bytes and hashes them', async (_what, lines) => {
     const { bytes, sha256 } = await writeLines(path, linesOf(lines));
@@ -36,7 +36,7 @@ describe('writeLines', () => {
     expect(await readdir(dir)).toEqual(['out.jsonl']);
   });
 
-  test('the old file stands untouched until the new one is whole', async () => {
+  test('the old file stays untouched until the new one is complete', async () => {
     await writeFile(path, 'old');
     const seen: string[] = [];
     await writeLines(
@@ -54,7 +54,7 @@ describe('writeLines', () => {
   test.each([
     ['of ours', new UserError('why', EXIT.badData)],
     ['of any other kind', new TypeError('a bug')],
-  ])('an error %s while the lines are made leaves the old file, and no other', async (_what, error) => {
+  ])('an error %s while lines are produced leaves only the old file', async (_what, error) => {
     await writeFile(path, 'old');
     const lines = linesOf(['x'.repeat(3 << 20)], error);
     await expect(writeLines(path, lines)).rejects.toBe(error);
@@ -62,7 +62,7 @@ describe('writeLines', () => {
     expect(await readdir(dir)).toEqual(['out.jsonl']);
   });
 
-  test('the remains of killed writes are taken away, and nothing else', async () => {
+  test('files left by killed writes are removed, and nothing else is', async () => {
     const others = ['out.jsonl.tmp.txt', 'out.jsonl.0123456789ab.tmp.gz', 'mout.jsonl.tmp', 'out.manifest.json.tmp'];
     for (const name of [...others, 'out.jsonl.tmp', 'out.jsonl.0123456789ab.tmp'])
       await writeFile(join(dir, name), 'x');
@@ -72,7 +72,7 @@ describe('writeLines', () => {
 
   test.each([
     ['a folder in its place', (name: string) => mkdir(name), 'out.jsonl'],
-    ['no folder around it', async () => undefined, 'gone/out.jsonl'],
+    ['a missing folder', async () => undefined, 'gone/out.jsonl'],
   ])('%s: it cannot be written, and says so', async (_what, prepare, name) => {
     await prepare(join(dir, name));
     const before = await readdir(dir);
@@ -88,7 +88,7 @@ describe('writeLines', () => {
 describe('replaceFile', () => {
   const replace = (at: string, text = 'new') => replaceFile(at, [text], { remedy: 'name another' });
 
-  test('a link stays a link, and what it names is replaced', async () => {
+  test('a link stays a link, and its target is replaced', async () => {
     await mkdir(join(dir, 'elsewhere'));
     await writeFile(join(dir, 'elsewhere/real'), 'old');
     await symlink('elsewhere/real', join(dir, 'middle'));
@@ -100,20 +100,20 @@ describe('replaceFile', () => {
     expect(await readdir(join(dir, 'elsewhere'))).toEqual(['real']);
   });
 
-  test('a link to nothing gives way to the file', async () => {
+  test('a broken link is replaced by the file', async () => {
     await symlink('elsewhere/real', path);
     await replace(path);
     expect((await lstat(path)).isSymbolicLink()).toBe(false);
     expect(await readFile(path, 'utf8')).toBe('new');
   });
 
-  test('links in a circle cannot be written', async () => {
+  test('circular links cannot be written', async () => {
     await symlink('other', path);
     await symlink('out.jsonl', join(dir, 'other'));
     await expect(replace(path)).rejects.toMatchObject({ exitCode: EXIT.cannotWrite });
   });
 
-  test('a device is written to, and stays one', async () => {
+  test('a device is written to, and stays a device', async () => {
     await symlink('/dev/null', path);
     await replace(path);
     expect((await stat('/dev/null')).isCharacterDevice()).toBe(true);
@@ -121,19 +121,19 @@ describe('replaceFile', () => {
     expect(await readdir(dir)).toEqual(['out.jsonl']);
   });
 
-  test('a FIFO is refused by name, and stays one', async () => {
+  test('a FIFO is refused by name, and stays a FIFO', async () => {
     execFileSync('mkfifo', [path]);
     const message = `cannot write ${path}: it is a FIFO; name another`;
     await expect(replace(path)).rejects.toMatchObject({ exitCode: EXIT.cannotWrite, message });
     expect((await stat(path)).isFIFO()).toBe(true);
   });
 
-  test('a full device is said to be full', async () => {
+  test('a full device is reported as full', async () => {
     const message = 'cannot write /dev/full: the disk is full; name another';
     await expect(replace('/dev/full')).rejects.toMatchObject({ exitCode: EXIT.cannotWrite, message });
   });
 
-  test('what others have laid beside it is neither written to nor taken away', async () => {
+  test('files of others next to it are neither overwritten nor removed', async () => {
     await writeFile(join(dir, 'victim'), 'precious');
     await symlink('victim', `${path}.tmp`);
     await replace(path);

@@ -6,7 +6,10 @@ interface PlainLine extends Omit<Line, 'bytes'> {
   readonly text: string;
 }
 
-/** What splitting yields, for bytes that arrive cut at these places; every chunk comes in the same buffer, as from a thrifty reader. */
+/**
+ * The lines split from bytes that arrive cut at the given positions. Every chunk arrives in the same buffer, as from a reader that reuses
+ * it.
+ */
 async function split(bytes: Uint8Array, cuts: readonly number[] = [], longest?: number): Promise<PlainLine[]> {
   const buffer = Buffer.alloc(bytes.length);
   async function* chunks() {
@@ -23,7 +26,7 @@ async function split(bytes: Uint8Array, cuts: readonly number[] = [], longest?: 
   return lines;
 }
 
-/** The same without chunks, by the book. */
+/** The expected lines, by a plain implementation without chunks. */
 function naiveSplit(bytes: Uint8Array): PlainLine[] {
   const parts = latin1(bytes).split('\n');
   const lines: PlainLine[] = [];
@@ -50,11 +53,11 @@ async function texts(text: string): Promise<string[]> {
 describe('splitLines', () => {
   test.each([
     ['a carriage return before the line feed is dropped', 'a\r\nb\r\n', ['a', 'b']],
-    ['a carriage return elsewhere stays', 'a\rb\n\rc\n', ['a\rb', '\rc']],
+    ['a carriage return elsewhere is kept', 'a\rb\n\rc\n', ['a\rb', '\rc']],
     ['blank lines are skipped', '\n \t\r\na\n\n\r\n', ['a']],
     ['a last line needs no line feed', 'a\nb', ['a', 'b']],
     ['no other separator splits', 'a\u2028b\u2029c\u0085d\ve\ff\n', ['a\u2028b\u2029c\u0085d\ve\ff']],
-    ['a byte order mark stays, and makes no line by itself blank', '\ufeffa\n', ['\ufeffa']],
+    ['a byte order mark is kept', '\ufeffa\n', ['\ufeffa']],
     ['nothing gives nothing', '', []],
   ])('%s', async (_claim, text, expected) => {
     expect(await texts(text)).toEqual(expected);
@@ -71,7 +74,7 @@ describe('splitLines', () => {
     );
   });
 
-  test('a line of 50 MB in chunks of 64 KiB comes out whole', async () => {
+  test('a line of 50 MB in chunks of 64 KiB is returned complete', async () => {
     const bytes = new Uint8Array(50_000_002).fill(0x61);
     bytes[50_000_000] = 0x0a;
     async function* chunks() {
@@ -82,7 +85,7 @@ describe('splitLines', () => {
     expect(lengths).toEqual([50_000_000, 1]);
   });
 
-  test('of a line beyond the longest nothing is kept, wherever chunks end, and the others are as they were', async () => {
+  test('a line beyond the maximum length is dropped wherever chunks end, and the other lines are unaffected', async () => {
     const pieces = fc.constantFrom('', ' ', 'a', 'abcd', 'abcde', 'abcdefghij');
     const content = fc.array(pieces, { maxLength: 12 }).map((parts) => Buffer.from(parts.join('\n')));
     const cutOff = (line: PlainLine) => (line.text.length > 4 ? { ...line, text: '', tooLong: true } : line);

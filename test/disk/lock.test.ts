@@ -1,4 +1,4 @@
-// The lock is held by the operating system: between processes, and no longer than its process lives.
+// The operating system holds the lock: across processes, and no longer than its process lives.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -59,14 +59,14 @@ describe('between processes', () => {
     },
   );
 
-  it('of several processes that start at once exactly one gets the lock', async () => {
+  it('if several processes start at once, exactly one gets the lock', async () => {
     const path = join(dir, 'race.lock');
     const holders = await Promise.all([1, 2, 3, 4].map(() => hold(path)));
     expect(holders.map(({ said }) => said).sort()).toEqual(['busy', 'busy', 'busy', 'held']);
     await Promise.all(holders.map(({ child }) => end(child, 'SIGKILL')));
   });
 
-  it('the file goes with the lock, and yet two never hold it together', async () => {
+  it('releasing the lock removes its file, yet two processes never hold it together', async () => {
     const taker = await compiled.script(
       'taker.js',
       `import { closeSync, openSync, rmSync } from 'node:fs';
@@ -101,7 +101,7 @@ describe('between processes', () => {
 });
 
 describe('within a process', () => {
-  it('a lock is not given twice, and again once it is released', async () => {
+  it('a lock is not granted twice, and is granted again after its release', async () => {
     const path = join(dir, 'twice.lock');
     const release = await lockFile(path, BUSY);
     await expect(lockFile(path, BUSY)).rejects.toThrow(BUSY);
@@ -126,7 +126,7 @@ it.each([
   ['in a folder that does not exist', 'none/run.lock', /cannot lock .*writable local disk/],
   ['that is a folder', '.', /cannot lock/],
   ['below a file', 'data.txt/run.lock', /cannot lock/],
-  ['that holds other data', 'data.txt', /SQLITE_NOTADB.*move it away if it contains other data/],
+  ['that contains other data', 'data.txt', /SQLITE_NOTADB.*move it away if it contains other data/],
 ])('a lock file %s is refused with its path', async (_name, place, message) => {
   await writeFile(join(dir, 'data.txt'), 'rows of text, much longer than any header\n'.repeat(100));
   const path = join(dir, place);

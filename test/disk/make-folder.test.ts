@@ -7,7 +7,7 @@ import { makeFolders, writePieces } from '../../src/disk/files.js';
 import { folderOf } from '../support/folder.js';
 
 describe('making folders', () => {
-  test('makes those above too, and is content with what is there', async () => {
+  test('creates the parents too, and accepts folders that exist', async () => {
     const root = await folderOf({});
     const path = join(root, 'a', 'b', 'c');
     await Promise.all([makeFolders(path), makeFolders(path), makeFolders(join(root, 'a', 'b', 'd'))]);
@@ -16,7 +16,7 @@ describe('making folders', () => {
     expect((await stat(join(root, 'a', 'b', 'd'))).isDirectory()).toBe(true);
   });
 
-  test('refuses a file in the place of a folder, or above it', async () => {
+  test('refuses a file in place of the folder or of a parent', async () => {
     const root = await folderOf({});
     const file = join(root, 'file');
     await writeFile(file, '');
@@ -24,12 +24,15 @@ describe('making folders', () => {
     await expect(makeFolders(join(file, 'a', 'b'))).rejects.toMatchObject({ code: 'ENOTDIR' });
   });
 
-  test.runIf(existsSync('/proc/self'))('ends where a parent denies that its children exist', async () => {
-    await expect(makeFolders('/proc/none/x/y')).rejects.toMatchObject({ code: 'ENOENT' });
-  });
+  test.runIf(existsSync('/proc/self'))(
+    'fails instead of looping if a parent denies that its children exist',
+    async () => {
+      await expect(makeFolders('/proc/none/x/y')).rejects.toMatchObject({ code: 'ENOENT' });
+    },
+  );
 });
 
-test('what is written in pieces is there to the last byte, though their memory is used again', async () => {
+test('a file written in pieces is complete, although the pieces reuse their memory', async () => {
   const path = join(await folderOf({}), 'file');
   const handle = await open(path, 'wx');
   const [whole, piece] = [createHash('sha256'), Buffer.alloc(300_000)];
