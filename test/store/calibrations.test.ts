@@ -1,4 +1,4 @@
-// A stored calibration: what is in the file, what is read back, and that it is never doubled or half replaced.
+// A stored calibration: what the file contains, what is read back, and that it is never duplicated or half replaced.
 
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ beforeEach(async () => {
   path = join(await temporaryFolder(), 'awb.sqlite');
 });
 
-/** @param calibration what the document is of */
+/** @param calibration the source of the document */
 function recordOf(change: Partial<CalibrationRecord> = {}, calibration?: Calibration): CalibrationRecord {
   return {
     identity: 'first',
@@ -66,7 +66,7 @@ function read() {
 const query = (sql: string) => queryIn(path, sql);
 
 describe('a stored calibration', () => {
-  it('is read back with what it holds for, when it ended, and what it comes to', () => {
+  it('is read back with its judge key, its end time and its summary', () => {
     save(recordOf());
     save(recordOf({ identity: 'running', judgeKey: 'other', endedAt: undefined }));
     const trust = { ceiling: 97.1, noise: 7.9, damages: 14, blind: 2, undecided: 2, gullible: 0.4 };
@@ -76,7 +76,7 @@ describe('a stored calibration', () => {
     ]);
   });
 
-  it('that could not tell a figure holds none, and is read back without it', () => {
+  it('that lacks a figure stores none, and is read back without it', () => {
     save(recordOf({}, { overall: NOTHING_JUDGED, domains: {} }));
     expect(read()[0]?.trust).toEqual({
       ...{ ceiling: null, noise: null, damages: 0, blind: 0, undecided: 0, gullible: null },
@@ -87,7 +87,7 @@ describe('a stored calibration', () => {
     ]);
   });
 
-  it('holds of an inverted step the p of the inversion', () => {
+  it('stores the p of the inversion for an inverted step', () => {
     const { steps } = calibrationPart(1);
     const inverted = steps
       .slice(0, 1)
@@ -98,7 +98,7 @@ describe('a stored calibration', () => {
     ]);
   });
 
-  it('holds its figures by domain, variant and dimension, with intervals and what follows from them', () => {
+  it('stores its figures by domain, variant and dimension, with intervals and verdicts', () => {
     save(recordOf());
     const figures = (where: string) =>
       query(`SELECT value, low, high, adjusted_p, verdict FROM calibration_figures WHERE ${where}`);
@@ -130,7 +130,7 @@ describe('a stored calibration', () => {
     ).toEqual([{ judge_model: 'judge', t: 0.6, s: 'awb.calibrate/1' }]);
   });
 
-  it('is replaced by the same one, keeps its number, and leaves no figure behind', () => {
+  it('is replaced by the same calibration, keeps its number, and leaves no old figure behind', () => {
     expect(save(recordOf())).toEqual({ id: 1, replaced: false });
     expect(save(recordOf({ identity: 'second' }))).toEqual({ id: 2, replaced: false });
     const calibration = { overall: calibrationPart(1, { losses: [], canaries: [] }), domains: {} };
@@ -142,7 +142,7 @@ describe('a stored calibration', () => {
     expect(query('PRAGMA foreign_key_check')).toEqual([]);
   });
 
-  it('belongs to no run: it stays when runs are removed or replaced', () => {
+  it('belongs to no run, so it stays when runs are removed or replaced', () => {
     saveIn(path, runOf('a'));
     save(recordOf());
     const store = openStore(path);
@@ -151,7 +151,7 @@ describe('a stored calibration', () => {
     expect(read()).toHaveLength(1);
   });
 
-  it('of several processes at once is there once each', async () => {
+  it('from each of several processes at once is stored once', async () => {
     const script = await compiled.script(
       'calibrations-together.js',
       `import { openStore } from './store/store.js';
@@ -171,7 +171,7 @@ describe('a stored calibration', () => {
     expect(each).toHaveLength(1);
   });
 
-  it('with a value of another type is damage, which names the file', () => {
+  it('with a value of the wrong type is reported as damaged, with the file', () => {
     save(recordOf());
     const database = openSqlite(path);
     database.exec("UPDATE calibrations SET document = json_set(document, '$.trust', 'many')");

@@ -1,4 +1,4 @@
-// Runs renamed and removed: the right ones, wholly, whoever else works on the file.
+// Renaming and removing runs: the right ones, completely, while others use the file.
 
 import { execFile } from 'node:child_process';
 import { statSync } from 'node:fs';
@@ -29,12 +29,12 @@ const save = (identity: string, judgements?: readonly StoredJudgement[]) => ({
 });
 const query = (sql: string) => queryIn(path, sql);
 
-/** As many judgements, each in rows of its own. */
+/** The given number of judgements, each in its own row. */
 function many(count: number): StoredJudgement[] {
   return Array.from({ length: count }, (_, row) => ({ ...rated, row: { ...rated.row, key: `key-${row}` } }));
 }
 
-/** Does something with the file as one that changes it. */
+/** Changes the file through the store. */
 function changing<T>(action: (store: ReturnType<typeof openStoreToChange>) => T, busyMs?: number): T {
   const store = openStoreToChange(path, busyMs);
   try {
@@ -44,7 +44,7 @@ function changing<T>(action: (store: ReturnType<typeof openStoreToChange>) => T,
   }
 }
 
-/** Every table and view that holds something of runs, with the numbers of the runs that it has rows of. */
+/** Every table and view about runs, with the ids of the runs that it has rows of. */
 function runsByTable(): Record<string, unknown[]> {
   const tables = query(
     `SELECT t.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type IN ('table', 'view') AND c.name = 'run_id'`,
@@ -54,7 +54,7 @@ function runsByTable(): Record<string, unknown[]> {
   );
 }
 
-/** Another process, as far as SQLite can tell: a connection with nothing in common but the file. */
+/** A second process as far as SQLite can tell: a connection that shares only the file. */
 function beside<T>(action: (other: Sqlite) => T): T {
   const other = openSqlite(path);
   try {
@@ -64,15 +64,15 @@ function beside<T>(action: (other: Sqlite) => T): T {
   }
 }
 
-describe('a run that is renamed', () => {
-  it('has the new label, and nothing else of the file is another', () => {
+describe('a renamed run', () => {
+  it('has the new label, and nothing else in the file changes', () => {
     const runs = [save('a'), save('b')];
     const before = query('SELECT * FROM runs ORDER BY id');
     changing((store) => store.renameRun(runs[1] as (typeof runs)[1], 'new'));
     expect(query('SELECT * FROM runs ORDER BY id')).toEqual([before[0], { ...before[1], label: 'new' }]);
   });
 
-  it('is not the one that has got its number meanwhile', () => {
+  it('is not the run that has since been given its number', () => {
     const gone = save('a');
     changing((store) => store.removeRuns([gone]));
     expect(save('other').id).toBe(gone.id);
@@ -84,8 +84,8 @@ describe('a run that is renamed', () => {
   });
 });
 
-describe('runs that are removed', () => {
-  it('leave no row in any table, and the others every row', () => {
+describe('removed runs', () => {
+  it('leave no row in any table, and the others keep every row', () => {
     const [first, , third] = [save('a'), save('b'), save('c')];
     changing((store) => store.removeRuns([first, third]));
     const tables = runsByTable();
@@ -98,7 +98,7 @@ describe('runs that are removed', () => {
     expect(query('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }]);
   });
 
-  it('all stay where one of them is not there any more', () => {
+  it('all stay if one of them no longer exists', () => {
     const [first, second] = [save('a'), save('b')];
     changing((store) => store.removeRuns([second]));
     expect(refusal(() => changing((store) => store.removeRuns([first, second]))).exitCode).toBe(EXIT.usage);
@@ -106,10 +106,10 @@ describe('runs that are removed', () => {
   });
 
   it.each(['before it is decided', 'before their room is given back'])(
-    'by a process that is killed %s leave a whole file',
+    'leave a consistent file if the process is killed %s',
     async (when) => {
       const [first, second] = [save('a', many(2000)), save('b', many(2000))];
-      // With a small cache most of what is deleted is gone from the file by then, and stands in the journal beside it.
+      // With a small cache, most of what is deleted has left the file by then, and is in the journal next to it.
       const script = await compiled.script(
         'killed-removal.js',
         `import Database from 'better-sqlite3';
@@ -142,7 +142,7 @@ describe('runs that are removed', () => {
     },
   );
 
-  it('give their room back to the disk', () => {
+  it('give their space back to the disk', () => {
     save('small', many(10));
     const small = statSync(path).size;
     const large = save('large', many(5000));
@@ -155,7 +155,7 @@ describe('runs that are removed', () => {
     expect(query('PRAGMA user_version')).not.toEqual([{ user_version: 0 }]);
   });
 
-  it('stay while another process is reading, which sees all of them to the end', () => {
+  it('stay while another process reads, and that process sees all of them to the end', () => {
     save('a', many(10));
     const large = save('large', many(5000));
     const reading = openSqlite(path);
@@ -171,7 +171,7 @@ describe('runs that are removed', () => {
     reading.close();
   });
 
-  it('stay where another process keeps the file locked', () => {
+  it('stay while another process keeps the file locked', () => {
     const run = save('a');
     const error = beside((other) => {
       const store = openStoreToChange(path, 50);
@@ -187,7 +187,7 @@ describe('runs that are removed', () => {
   });
 });
 
-it('a file that is not there is not made by who would change it', () => {
+it('changing a missing file does not create it', () => {
   expect(refusal(() => openStoreToChange(path)).exitCode).toBe(EXIT.inputMissing);
   expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined();
 });

@@ -1,4 +1,4 @@
-// The store's modules as JavaScript, for tests that need them in a process of its own.
+// The store's modules as JavaScript, for tests that need them in another process.
 
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -8,12 +8,12 @@ import { promisify } from 'node:util';
 const root = resolve(import.meta.dirname, '../..');
 
 export interface Compiled {
-  /** Writes a script beside the compiled `store/`, and returns its path. */
+  /** Writes a script next to the compiled `store/`, and returns its path. */
   script(name: string, text: string): Promise<string>;
   remove(): Promise<void>;
 }
 
-/** Compiles src/store. The folder lies in node_modules, from where packages are found. */
+/** Compiles src/store into a folder inside node_modules, where packages are found. */
 export async function compileStore(): Promise<Compiled> {
   await mkdir(join(root, 'node_modules/.cache'), { recursive: true });
   const dir = await mkdtemp(join(root, 'node_modules/.cache/store-'));

@@ -1,4 +1,4 @@
-// Files that cannot be used are refused with the next step.
+// Unusable files are refused with the next step.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ beforeEach(async () => {
 
 const save = (run: RunRecord, judgements?: readonly StoredJudgement[]) => saveIn(path, run, judgements);
 
-describe('a file that cannot be used', () => {
+describe('an unusable file', () => {
   it.each([
     ['a later', SCHEMA_VERSION + 6, 'a later awb wrote it; use that one, or choose another file with --db'],
     [
@@ -28,7 +28,7 @@ describe('a file that cannot be used', () => {
       SCHEMA_VERSION - 1,
       'an earlier awb wrote it; move it away, and awb score RUN rebuilds it from each judged file',
     ],
-  ])('from %s version is refused with both versions and what to do, and left alone', (_, version, remedy) => {
+  ])('from %s version is refused with both versions and what to do, and left unchanged', (_, version, remedy) => {
     openStore(path).close();
     const database = openSqlite(path);
     database.exec(`PRAGMA user_version = ${version}`);
@@ -43,7 +43,7 @@ describe('a file that cannot be used', () => {
     expect(readFileSync(path).equals(before)).toBe(true);
   });
 
-  it('of another program is refused, and left alone', () => {
+  it('of another program is refused, and left unchanged', () => {
     const database = openSqlite(path);
     database.exec('CREATE TABLE customers (id)');
     database.close();
@@ -53,7 +53,7 @@ describe('a file that cannot be used', () => {
     expect(readFileSync(path).equals(before)).toBe(true);
   });
 
-  it('that is no database is refused, and left alone', () => {
+  it('that is not a database is refused, and left unchanged', () => {
     writeFileSync(path, '{"task": "mcp"}\n'.repeat(100));
     expect(refusal(() => openStore(path))).toMatchObject({
       exitCode: EXIT.badData,
@@ -66,7 +66,7 @@ describe('a file that cannot be used', () => {
     ['a FIFO', (at: string) => void execFileSync('mkfifo', [at])],
     ['a folder', (at: string) => mkdirSync(at)],
     ['a device', (at: string) => symlinkSync('/dev/zero', at)],
-  ])('that is %s is refused, and not waited for', (_, make) => {
+  ])('that is %s is refused without waiting for it', (_, make) => {
     make(path);
     for (const open of [openStore, openExistingStore, openStoreToChange]) {
       expect(refusal(() => open(path))).toMatchObject({
@@ -87,7 +87,7 @@ describe('a file that cannot be used', () => {
     });
   });
 
-  it('that another process keeps locked is given up after the time allowed', () => {
+  it('that another process keeps locked is given up after the allowed time', () => {
     openStore(path).close();
     const [store, other] = [openStore(path, 50), openSqlite(path)];
     other.exec('BEGIN IMMEDIATE');
@@ -100,7 +100,7 @@ describe('a file that cannot be used', () => {
     });
   });
 
-  // Where there is no device that is always full (macOS, Windows), nothing plays a full disk.
+  // Without a device that is always full (macOS, Windows), a full disk cannot be simulated.
   it('on a full disk says so', () => {
     const full = new Database.SqliteError('database or disk is full', 'SQLITE_FULL');
     expect(explain(full, path, 'write')).toMatchObject({
@@ -109,7 +109,7 @@ describe('a file that cannot be used', () => {
     });
   });
 
-  it('in a folder that does not exist is refused with its path', () => {
+  it('in a missing folder is refused with its path', () => {
     const place = join(dirname(path), 'none/awb.sqlite');
     const error = refusal(() => openStore(place));
     expect(error.exitCode).toBe(EXIT.cannotWrite);

@@ -1,4 +1,4 @@
-// Reading changes nothing on the disk, wherever the file lies.
+// Reading changes nothing on the disk, wherever the file is.
 
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -37,20 +37,20 @@ describe('reading changes nothing on the disk', () => {
   const filesIn = (folder: string) =>
     Object.fromEntries(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name)).toString('base64')]));
 
-  it('of a file with runs', () => {
+  it('for a file with runs', () => {
     save(runOf('a'));
     const before = filesIn(dirname(path));
     expect(runsIn(path)).toEqual(['step-1']);
     expect(filesIn(dirname(path))).toEqual(before);
   });
 
-  it('of an empty file, which holds none', () => {
+  it('for an empty file, which has no runs', () => {
     writeFileSync(path, '');
     expect(runsIn(path)).toEqual([]);
     expect(filesIn(dirname(path))).toEqual({ 'awb.sqlite': '' });
   });
 
-  it('where another process is writing, and sees what stood before', () => {
+  it('while another process writes, and returns the state before that', () => {
     save(runOf('a'));
     const other = openSqlite(path);
     other.exec('BEGIN IMMEDIATE');
@@ -64,7 +64,7 @@ describe('reading changes nothing on the disk', () => {
     }
   });
 
-  /** A file in the middle of a transaction, and the journal beside it, as a kill leaves them. */
+  /** A file in the middle of a transaction, with its journal, as a kill leaves them. */
   const halfWritten = () => {
     save(runOf('a'));
     const database = openSqlite(path);
@@ -75,7 +75,7 @@ describe('reading changes nothing on the disk', () => {
     for (const [name, bytes] of kept) writeFileSync(join(dirname(path), name), bytes);
   };
 
-  it('where another process commits meanwhile, which is waited for', async () => {
+  it('while another process commits, and waits for it', async () => {
     save(runOf('a'));
     const script = await compiled.script(
       'committing.js',
@@ -90,15 +90,15 @@ describe('reading changes nothing on the disk', () => {
     expect(runsIn(path, 20_000)).toEqual(['later']);
   });
 
-  it('but what a killed writer left half written, which is taken back', () => {
+  it('except to roll back what a killed writer left half written', () => {
     halfWritten();
     expect(runsIn(path)).toEqual(['step-1']);
     expect(readdirSync(dirname(path))).toEqual(['awb.sqlite']);
   });
 
-  // The superuser may write anywhere, so a process reads that gives its rights up once it is loaded: the checkout itself may be
-  // closed to other users. Only the superuser's can.
-  describe.runIf(process.getuid?.() === 0)('by a user who may not write there', () => {
+  // The superuser may write anywhere, so the reading process drops its rights once it is loaded (the checkout itself may be closed to other
+  // users). Only the superuser can do this.
+  describe.runIf(process.getuid?.() === 0)('for a user without write permission', () => {
     const asNobody = async (): Promise<unknown> => {
       const script = await compiled.script(
         'read.js',
@@ -119,12 +119,12 @@ describe('reading changes nothing on the disk', () => {
       return JSON.parse(stdout);
     };
 
-    it('which gives its runs', async () => {
+    it('and returns the runs', async () => {
       save(runOf('a'));
       expect(await asNobody()).toEqual(['step-1']);
     });
 
-    it('which is refused beside the journal of a killed writer, since the file is half written', async () => {
+    it('and is refused next to the journal of a killed writer, since the file is half written', async () => {
       halfWritten();
       expect(await asNobody()).toMatch(/cannot read .*awb\.sqlite: .*SQLITE_READONLY_ROLLBACK/);
     });

@@ -28,7 +28,7 @@ describe('reading', () => {
     }
   }
 
-  it('gives every run back as it was saved, its scores included', () => {
+  it('returns every run as it was saved, including its scores', () => {
     const bare: RunRecord = {
       ...runOf('b'),
       label: undefined,
@@ -40,12 +40,12 @@ describe('reading', () => {
     save(bare);
     const [first, second, ...more] = reading((store) => store.runs());
     expect(more).toEqual([]);
-    // Figures of scenarios are for queries alone.
+    // Figures of scenarios are only for queries.
     expect(first).toEqual({ ...runOf('a'), scenarios: undefined, id: 1, card });
     expect(second).toEqual({ ...bare, scenarios: undefined, id: 2, card });
   });
 
-  it('gives the judged rows of one run back as they were saved', () => {
+  it('returns the judged rows of one run as they were saved', () => {
     const measured = { ...rated.row, key: 'k0', ratings: {}, total: 0, flags: [] };
     const { failed: _failed, ...unrated } = measured;
     save(runOf('a'), [rated, failed, { row: unrated }]);
@@ -56,7 +56,7 @@ describe('reading', () => {
     expect(of(3)).toEqual([]);
   });
 
-  it('gives excerpts and what rows took back by record id', () => {
+  it('returns excerpts, and the costs of rows, by record id', () => {
     const place = { offset: 3, length: 190_000, checksum: 4_000_000_000 };
     const excerpt = { ...place, note: 'The path is wrong.', unmet: ['exit code 1'], determined: 3, chars: 180_000 };
     save(runOf('a'), [{ ...rated, excerpt }, { ...failed, excerpt: place }, { row: { ...rated.row, index: 1 } }]);
@@ -77,7 +77,7 @@ describe('reading', () => {
     expect(spent.get('k1#1')).toEqual({ prediction: nothing, judgement: nothing });
   });
 
-  it('gives measures by name, in whatever order they were saved', () => {
+  it('returns measures by name, in whatever order they were saved', () => {
     const measures = { exact_match: 0, chrf: 1 };
     const estimate = { value: 0, rows: 1, clusters: 1 };
     const store = openStore(path);
@@ -91,7 +91,7 @@ describe('reading', () => {
     }
   });
 
-  it('gives the judgements of one prediction back apart, each with its measures', () => {
+  it('returns the judgements of one prediction separately, each with its measures', () => {
     const again = [0, 1, 2].map((index) => ({ ...rated.row, index, total: index + 1, measures: { chrf: index } }));
     save(
       runOf('a'),
@@ -100,7 +100,7 @@ describe('reading', () => {
     expect(reading((store) => store.judgements(1))).toEqual(again);
   });
 
-  it('gives many thousands of rows back in their order, each with its measures', () => {
+  it('returns many thousands of rows in order, each with its measures', () => {
     const rows = Array.from({ length: 9000 }, (_, index) => ({
       ...rated.row,
       key: `k${String(Math.floor(index / 3)).padStart(5, '0')}`,
@@ -128,7 +128,7 @@ describe('reading', () => {
     ['equivalence', `json_set(equivalence, '$.domains', json('{}'))`],
     ['equivalence', `json_remove(equivalence, '$.overall')`],
     ['meta', `'1'`],
-  ])('takes no %s with %s for one that was saved', (column, damage) => {
+  ])('refuses a %s with %s', (column, damage) => {
     save(runOf('a'));
     const database = openSqlite(path);
     database.exec(`UPDATE runs SET ${column} = ${damage}`);
@@ -139,7 +139,7 @@ describe('reading', () => {
     });
   });
 
-  it.each(['ratings', 'flags'])('takes no judged row without %s for one that was saved', (name) => {
+  it.each(['ratings', 'flags'])('refuses a judged row without %s', (name) => {
     for (const damage of [`json_remove(row, '$.${name}')`, `json_set(row, '$.${name}', 'x')`]) {
       save(runOf('a'), [rated]);
       const database = openSqlite(path);
@@ -152,7 +152,7 @@ describe('reading', () => {
     }
   });
 
-  it('says where an excerpt was damaged', () => {
+  it('says where an excerpt is damaged', () => {
     save(runOf('a'));
     const database = openSqlite(path);
     database.exec(`UPDATE judgements SET excerpt = '{"offset": -1}'`);
@@ -164,7 +164,7 @@ describe('reading', () => {
   });
 
   it.each(['$.overall.total.value', '$.domains[0].withFailures.total', '$.domains[0].chosen', '$.overallMeasures'])(
-    'says where a score card was damaged: %s',
+    'says where a score card is damaged: %s',
     (place) => {
       save(runOf('a'));
       const database = openSqlite(path);
@@ -177,13 +177,13 @@ describe('reading', () => {
     },
   );
 
-  it('needs a file that is there, and makes none', () => {
+  it('needs an existing file, and does not create one', () => {
     const error = refusal(() => openExistingStore(path));
     expect(error).toMatchObject({ exitCode: EXIT.inputMissing, message: expect.stringContaining('awb score') });
     expect(existsSync(path)).toBe(false);
   });
 
-  it('leaves a file of a later version alone', () => {
+  it('leaves a file of a later version unchanged', () => {
     save(runOf('a'));
     const database = openSqlite(path);
     database.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);

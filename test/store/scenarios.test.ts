@@ -22,7 +22,7 @@ it('a run on scenarios has a row for each figure of each scenario, over all doma
   ]);
 });
 
-it('a run that is stored anew has the new figures alone, and one without scenarios has none', () => {
+it('a run that is stored again has only the new figures, and one without scenarios has none', () => {
   saveIn(path, runOf('a'));
   saveIn(path, { ...runOf('a'), scenarios: undefined });
   expect(queryIn(path, 'SELECT count(*) AS n FROM scenario_figures')).toEqual([{ n: 0 }]);

@@ -1,4 +1,4 @@
-// Room in the file: whose it is, and what becomes of room that nothing uses.
+// Space in the file: who uses it, and what happens to unused space.
 
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ function many(count: number): StoredJudgement[] {
   return Array.from({ length: count }, (_, row) => ({ ...rated, row: { ...rated.row, key: `key-${row}` } }));
 }
 
-it('the bytes of all runs are about those of the file, and each has its part', () => {
+it('the sizes of all runs add up to about that of the file, and each has its share', () => {
   saveIn(path, runOf('a'), many(1000));
   saveIn(path, runOf('b'), many(3000));
   const store = openExistingStore(path);
@@ -32,7 +32,7 @@ it('the bytes of all runs are about those of the file, and each has its part', (
   expect(second / first).toBeLessThan(3.5);
 });
 
-it('room that nothing uses stays where another process is writing, and is given back when that has ended', () => {
+it('unused space stays while another process writes, and is given back when that has ended', () => {
   saveIn(path, runOf('a'), many(3000));
   const [own, other] = [openSqlite(path, { timeout: 20 }), openSqlite(path)];
   own.exec('PRAGMA foreign_keys = ON');

@@ -1,4 +1,4 @@
-// A stored run: what is in the file, and that a run is never doubled or half replaced.
+// A stored run: what the file contains, and that a run is never duplicated or half replaced.
 
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -53,7 +53,7 @@ describe('a new file', () => {
     expect(named('view').map(({ name }) => name)).toEqual(VIEWS);
   });
 
-  it('is made once when several processes open it together, and takes the runs of all', async () => {
+  it('is created once if several processes open it together, and stores the runs of all', async () => {
     const script = await compiled.script(
       'together.js',
       `import { openStore } from './store/store.js';
@@ -69,7 +69,7 @@ describe('a new file', () => {
 });
 
 describe('a stored run', () => {
-  it('holds the judgements with ratings, failures, flags, attempts, tokens and measures', () => {
+  it('contains the judgements with ratings, failures, flags, attempts, tokens and measures', () => {
     const { id } = save(runOf('a'));
     const rows = query('SELECT * FROM judgements ORDER BY repeat');
     // Later versions may add columns.
@@ -116,7 +116,7 @@ describe('a stored run', () => {
     ]);
   });
 
-  it('holds each prediction with what it took, once however often it was judged', () => {
+  it('stores the cost of each prediction once, however often it was judged', () => {
     const again = { ...rated, row: { ...rated.row, index: 1 } };
     const { id } = save(runOf('a'), [rated, failed, again]);
     expect(query('SELECT * FROM predictions')).toEqual([
@@ -136,7 +136,7 @@ describe('a stored run', () => {
     ]);
   });
 
-  it('holds what world model and judge took, in all and by domain', () => {
+  it('stores the costs of world model and judge, in total and by domain', () => {
     save(runOf('a'));
     expect(query('SELECT asked, rows, prompt_tokens, usd, unpriced, price FROM run_costs ORDER BY asked DESC')).toEqual(
       [
@@ -157,7 +157,7 @@ describe('a stored run', () => {
     ]);
   });
 
-  it('holds the scores by domain and over all, each with its interval where there is one', () => {
+  it('stores the scores by domain and overall, each with its interval if it has one', () => {
     save(runOf('a'));
     expect(query('SELECT kind, dimension, value, n, low FROM domain_scores ORDER BY kind, dimension')).toEqual([
       { kind: 'measure', dimension: 'chrf', value: 60, n: 2, low: 47.3 },
@@ -176,7 +176,7 @@ describe('a stored run', () => {
     ]);
   });
 
-  it('is replaced by a run of the same identity, keeps its id, and is doubled in no table', () => {
+  it('is replaced by a run with the same identity, keeps its id, and is duplicated in no table', () => {
     const first = save(runOf('a', 'before'));
     const other = save(runOf('b'));
     const counts = countsByTable();
@@ -190,7 +190,7 @@ describe('a stored run', () => {
     ]);
   });
 
-  it('stays whole when replacing it fails in the middle', () => {
+  it('stays complete if replacing it fails in the middle', () => {
     save(runOf('a', 'before'));
     const counts = countsByTable();
     expect(() => save(runOf('a', 'after'), [rated, failed, rated])).toThrow(/UNIQUE/);
@@ -198,7 +198,7 @@ describe('a stored run', () => {
     expect(query('SELECT label FROM runs')).toEqual([{ label: 'before' }]);
   });
 
-  it('stays whole when the process that replaces it is killed in the middle', async () => {
+  it('stays complete if the process that replaces it is killed in the middle', async () => {
     save(runOf('a', 'before'));
     const counts = countsByTable();
     const script = await compiled.script(
