@@ -1,4 +1,4 @@
-// What a run cost, as people and programs read it.
+// What a run cost, as read by people and programs.
 
 import { describe, expect, it } from 'vitest';
 import type { Cost, RunCosts } from '../../src/core/costs.js';
@@ -26,7 +26,7 @@ const NAMES = askedNames(undefined);
 const lines = (table: Table | undefined) =>
   table === undefined ? [] : terminal(table, { columns: 80, color: false }).split('\n');
 
-it('a price of other keys than are documented is no part of a document', () => {
+it('a price with undocumented keys is left out of the document', () => {
   const document = documentOf(COSTS, costsSource(costs));
   expect(COSTS.safeParse(document).success).toBe(true);
   const changed = { ...document, world_model: { ...document.world_model, price: { ...price, more: 1 } } };
@@ -34,7 +34,7 @@ it('a price of other keys than are documented is no part of a document', () => {
 });
 
 describe('the table of costs', () => {
-  it('marks a cost by tiers, which does not know how long each call of a row was', () => {
+  it('marks a cost with price tiers, since the length of each call of a row is unknown', () => {
     const tiers = { ...price, input: { base: 1, tiers: [{ start: 200_000, price: 2 }] } };
     const told = lines(
       costTable({ world_model: { price: tiers, total: cost(3, 12.5), domains } }, { byDomain: false, names: NAMES }),
@@ -42,7 +42,7 @@ describe('the table of costs', () => {
     expect(told.join(' ')).toContain('by prices.yaml; the calls of a row are priced by their mean prompt length.');
   });
 
-  it('has a row for each that was asked, says what is not counted, and fits 80 columns', () => {
+  it('has a row for each model that was asked, says what is not counted, and fits 80 columns', () => {
     expect(lines(costTable(costs, { byDomain: false, names: NAMES }))).toEqual([
       'Tokens          Prompt  Cached  Output  Reasoning      Cost',
       'World model  3,000,000       -   3,000          -  ≥ $12.50',
@@ -53,19 +53,19 @@ describe('the table of costs', () => {
     ]);
   });
 
-  it('has the domains below each in the published order where that is wanted', () => {
+  it('lists the domains below each in the published order on request', () => {
     const names = costTable(costs, { byDomain: true, names: NAMES })?.groups.map((rows) => rows.map((row) => row[0]));
     expect(names).toEqual([['World model', '  MCP', '  Web'], ['Judge']]);
   });
 
-  it('is not there where nobody was asked, or nothing is known', () => {
+  it('is absent if no model was asked, or nothing is known', () => {
     const none = { total: { rows: 0, unpriced: 0, usage: {}, usd: 0 }, domains: new Map() };
     expect(costTable({ world_model: none, judge: none }, { byDomain: false, names: NAMES })).toBeUndefined();
     expect(costTable(undefined, { byDomain: false, names: NAMES })).toBeUndefined();
     expect(lines(costTable({ ...costs, world_model: none }, { byDomain: false, names: NAMES }))[1]).toMatch(/^Judge/);
   });
 
-  it('calls an agent so where one was asked in place of a judge', () => {
+  it('says "agent" if an agent was asked instead of a judge', () => {
     const overall = { predicted: 0, ceiling: 0, floor: 0, rows: 0, clusters: 0, found: 'few' } as const;
     const names = askedNames({ domains: [], overall, macroOf: 0 });
     const text = lines(costTable(costs, { byDomain: false, names })).join('\n');
@@ -74,7 +74,7 @@ describe('the table of costs', () => {
     expect(text.toLowerCase()).not.toContain('judge');
   });
 
-  it('keeps what a manifest holds on its line', () => {
+  it('keeps whatever a manifest contains on its line', () => {
     const hostile = { ...price, model: '\x1b[31mred\nline', source: 'x' };
     const text = lines(
       costTable({ world_model: { price: hostile, total: cost(1, 1), domains } }, { byDomain: false, names: NAMES }),
@@ -85,7 +85,7 @@ describe('the table of costs', () => {
 });
 
 describe('the document of costs', () => {
-  it('is unrounded, and null where nobody knows', () => {
+  it('is unrounded, and null if unknown', () => {
     expect(documentOf(COSTS, costsSource({ world_model: costs.world_model as never }))).toEqual({
       world_model: {
         rows: 3,

@@ -1,4 +1,4 @@
-// Documents of --json: each as its schema says, whole and with no key beside.
+// Documents of --json: each follows its schema, completely and without further keys.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,26 +23,26 @@ const SCHEMAS: Readonly<Record<string, z.ZodType>> = {
 };
 const CONTRACT = join(ROOT, 'fixtures/contract');
 
-/** What commands printed with --json, by the schema that each names. */
+/** What commands printed with --json, by the schema that each document names. */
 const printed = readdirSync(CONTRACT)
   .flatMap((name) => readFileSync(join(CONTRACT, name), 'utf8').split('\n'))
   .filter((line) => line.startsWith('{"schema":"awb.'))
   .map((line): { readonly schema: string } => JSON.parse(line));
 
 test.each(printed.filter(({ schema }) => schema in SCHEMAS).map((document) => [document.schema, document] as const))(
-  'a document of %s has what its schema says, and nothing else',
+  'a document of %s has exactly what its schema says',
   (name, document) => {
     expect(SCHEMAS[name]?.safeParse(document).error?.issues).toBeUndefined();
     expect(SCHEMAS[name]?.safeParse({ ...document, more: 1 }).success).toBe(false);
   },
 );
 
-test('the commands that the contract holds print documents of five schemas here', () => {
+test('the commands of the contract print documents of five schemas here', () => {
   const names = new Set(printed.map(({ schema }) => schema).filter((name) => name in SCHEMAS));
   expect([...names].sort()).toEqual(['awb.compare/1', 'awb.gate/1', 'awb.leaderboard/2', 'awb.runs/1', 'awb.score/1']);
 });
 
-test('what is not known is null, so that every document has every key', () => {
+test('unknown values are null, so that every document has every key', () => {
   const spread = { rows: 3, clusters: 2, se: null, df: null, low: null, high: null };
   expect(documentOf(ESTIMATE, { value: 1 / 3, rows: 3, clusters: 2 })).toEqual({ value: 1 / 3, ...spread });
   expect(documentOf(SPREAD, {})).toEqual({ ...spread, rows: null, clusters: null });

@@ -1,11 +1,11 @@
-// The lists of formats: what a file's ending says.
+// The lists of formats: which format a file extension selects.
 
 import { expect, test } from 'vitest';
 import { FORMATS } from '../../src/cli/leaderboard.js';
 import { COMPARISON_FORMATS } from '../../src/report/comparison.js';
 
 test.each([['leaderboards', FORMATS] as const, ['comparisons', COMPARISON_FORMATS] as const])(
-  'no two formats of %s share an ending, and every format but the terminal has one',
+  'no two formats of %s share an extension, and every format except the terminal has one',
   (_what, formats) => {
     const endings = Object.values(formats).map((format): readonly string[] => format.endings);
     expect(new Set(endings.flat()).size).toBe(endings.flat().length);

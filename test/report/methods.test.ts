@@ -1,4 +1,4 @@
-// What a run's methods paragraph says: the facts of its manifest, and what nobody recorded as such.
+// A run's methods paragraph: the facts of its manifest, and which ones were not recorded.
 
 import { describe, expect, it } from 'vitest';
 import { latexText } from '../../src/report/markup.js';
@@ -56,7 +56,7 @@ describe('the paragraph', () => {
     expect(textOf(JUDGED)).toMatch(text);
   });
 
-  it('says the hash of the weights, the release and the flags where awb serve told them', () => {
+  it('gives the hash of the weights, the release and the flags that awb serve recorded', () => {
     const local = { ...PREDICTIONS, identity: { model: { sha256: ENGINE.sha256 } }, models: [ENGINE] };
     const text = textOf({ ...JUDGED, predictions: local } as Partial<Manifest>);
     expect(text).toContain(`The world model was a local file (sha256 ${ENGINE.sha256})`);
@@ -65,12 +65,12 @@ describe('the paragraph', () => {
     );
   });
 
-  it('says that nobody recorded engine, flags and weights of another server', () => {
+  it('says that engine, flags and weights of another server were not recorded', () => {
     const unknown = 'Its engine was not recorded, nor its version, its flags or the hash of the weights.';
     expect(textOf(JUDGED).split(unknown)).toHaveLength(3);
   });
 
-  it('invents nothing of a file of the official script', () => {
+  it('invents nothing for a file of the official script', () => {
     expect(textOf(undefined)).toMatch(
       /^The world model was not recorded\. Notes on the checkpoint: none\. Selection of rows: not recorded\. .*The judge was not recorded\./,
     );
@@ -86,11 +86,11 @@ describe('the paragraph', () => {
     );
   });
 
-  it('names no path of this machine', () => {
+  it('contains no path of this machine', () => {
     expect(textOf(JUDGED)).not.toContain('/home/me');
   });
 
-  it('keeps what models call themselves text, on one line', () => {
+  it('keeps model names as text, on one line', () => {
     const hostile = { ...PREDICTIONS, servedModels: ['\x1b[31m\\input{x}\n% $_'] };
     const text = textOf({ ...JUDGED, predictions: hostile } as Partial<Manifest>);
     expect(text).not.toMatch(/[\x1b\n]/);
@@ -101,7 +101,7 @@ describe('the paragraph', () => {
 it.each([
   ['a judged run', JUDGED],
   ['a file without a manifest', undefined],
-])('the document of %s is as its schema says, with every fact of the paragraph', (_, manifest) => {
+])('the document of %s follows its schema, with every fact of the paragraph', (_, manifest) => {
   const document = documentOf(manifest);
   expect(METHODS.safeParse(document).error?.issues).toBeUndefined();
   expect(METHODS.safeParse({ ...document, more: 1 }).success).toBe(false);

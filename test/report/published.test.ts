@@ -1,4 +1,4 @@
-// The published results, and where they stand in a leaderboard.
+// The published results, and where they appear in a leaderboard.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
@@ -13,7 +13,7 @@ describe('published rows', () => {
     expect(PUBLISHED_SOURCE).toMatchObject({ text: published.source, judge: published.judge });
   });
 
-  it('stand in the official block alone, unmarked, with their source and the one odd Overall', () => {
+  it('appear only in the official block, unmarked, with their source and the one odd Overall', () => {
     const other = run('other', 99, { judgedWith: { ...OFFICIAL, judge: 'other', snapshot: undefined } });
     const [official, rest] = blocksOf([run('a', 57), run('b', 56), other], { withPublished: true }, () => true);
     expect(official?.rows).toHaveLength(16);
@@ -26,7 +26,7 @@ describe('published rows', () => {
     expect(names(rest)).toEqual(['other']);
   });
 
-  it('have a block of their own where no run was judged as they were', () => {
+  it('have their own block if no run was judged as they were', () => {
     const strict = run('a', 57, { judgedWith: { ...OFFICIAL, verdicts: 'strict' } });
     const blocks = blocksOf([strict], { withPublished: true });
     expect(blocks.map((block) => [block.isOfficial, block.rows.length])).toEqual([

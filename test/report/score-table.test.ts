@@ -48,12 +48,12 @@ describe('the table of ratings', () => {
     expect(lineOf(plain(scoreTable(scoreCard([domainScore('mcp', value)]))), 'MCP')).toContain(` ${text} `);
   });
 
-  it('shows what has no figure as such, never as 0', () => {
+  it('shows a missing figure as missing, never as 0', () => {
     const text = plain(scoreTable(scoreCard([domainScore('mcp', undefined), domainScore('swe', 50)])));
     expect(lineOf(text, 'MCP')?.split(/\s+/)).toEqual(['MCP', '470/472', ...Array(8).fill('-')]);
   });
 
-  it('is there for rows that all failed, and not for rows that were only measured', () => {
+  it('is shown for rows that all failed, and not for rows that were only measured', () => {
     expect(scoreTable(scoreCard([domainScore('mcp', undefined)]))).toBeDefined();
     expect(scoreTable(scoreCard([domainScore('mcp', undefined, { chrf: estimate(3) })]))).toBeUndefined();
   });
@@ -73,7 +73,7 @@ describe('the table of measures', () => {
     expect(lineOf(text, 'macro')?.split(/\s+/)).toEqual(['macro', '9', '12.35', '-', '-']);
   });
 
-  it('has an interval beside each of one or two measures, by domain and over all', () => {
+  it('has an interval next to each of one or two measures, by domain and overall', () => {
     const both = { win_rate: estimate(50), other: { value: 40, rows: 9, clusters: 2 } };
     const text = plain(
       measureTable(scoreCard([domainScore('mcp', undefined, both)], { win_rate: estimate(60) }), measureOf),
@@ -83,7 +83,7 @@ describe('the table of measures', () => {
     expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
   });
 
-  it('says of each measure that is not from 0 to 100 what its numbers mean', () => {
+  it('says what the numbers mean for each measure that does not range from 0 to 100', () => {
     const measures = { chrf: estimate(50), bits_a_byte: estimate(1.25), taken_for_real: estimate(48) };
     const table = measureTable(scoreCard([domainScore('mcp', undefined, measures)], measures), measureOf);
     expect(table?.legend).toEqual([
@@ -94,7 +94,7 @@ describe('the table of measures', () => {
     expect(texts).toEqual(['MCP', '9', '50.00', '1.25', '48.00']);
   });
 
-  it('is left out where nothing was measured', () => {
+  it('is omitted if nothing was measured', () => {
     expect(measureTable(scoreCard(published), measureOf)).toBeUndefined();
   });
 });

@@ -1,4 +1,4 @@
-// The line that every table says of its judge.
+// The line about the judge in every table.
 
 import { expect, test } from 'vitest';
 import { trustOf, trustText } from '../../src/report/trust.js';
@@ -12,7 +12,7 @@ test('the line names ceiling, noise, blindness and gullibility', () => {
   expect(trustText(trust)).toBe('judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 damages, gullible +0.4');
 });
 
-test('what is undecided or unknown is said, and what rounds to nothing has no sign', () => {
+test('undecided and unknown values are reported, and a value that rounds to zero has no sign', () => {
   expect(trustText({ ceiling: null, damages: 1, blind: 0, undecided: 1, gullible: -0.04, noise: 0 })).toBe(
     'judge: ceiling unknown, noise 0.0 a row, blind to 0 of 1 damage (1 undecided), gullible 0.0',
   );
@@ -26,7 +26,7 @@ test('without a calibration the judge is uncalibrated', () => {
   expect(trustText('uncalibrated')).toBe('judge: uncalibrated');
 });
 
-test('a calibration comes to the figures in all', () => {
+test('a calibration is summarised by its overall figures', () => {
   const rows = Array.from({ length: 50 }, (_, place) => `k${place}`).flatMap((key) => [
     judged({ key, variant: 'truth' }, 5),
     judged({ key, variant: 'truth', index: 1 }, 5),

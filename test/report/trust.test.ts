@@ -6,12 +6,12 @@ import { trustDocument, trustText, trustTexts } from '../../src/report/trust.js'
 const TRUST = { ceiling: 97.1, noise: 7.9, damages: 14, blind: 2, undecided: 0, gullible: 0.4 };
 const LINE = 'judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 damages, gullible +0.4';
 
-it('is one line of a calibrated judge, and says of any other that it is uncalibrated', () => {
+it('is one line about a calibrated judge, and calls any other uncalibrated', () => {
   expect(trustText(TRUST)).toBe(LINE);
   expect(trustText('uncalibrated')).toBe('judge: uncalibrated');
 });
 
-it('is said once of two runs with the same to say, and of each where they differ', () => {
+it('is stated once for two runs if it is the same, and for each if it differs', () => {
   expect(trustTexts(TRUST, { ...TRUST })).toEqual([LINE]);
   expect(trustTexts('uncalibrated', 'uncalibrated')).toEqual(['judge: uncalibrated']);
   expect(trustTexts('uncalibrated', TRUST)).toEqual([
@@ -20,13 +20,13 @@ it('is said once of two runs with the same to say, and of each where they differ
   ]);
 });
 
-it('is said of no run that asked no judge', () => {
+it('is omitted for a run that asked no judge', () => {
   expect(trustTexts(undefined, undefined)).toEqual([]);
   expect(trustTexts(undefined, TRUST)).toEqual([LINE]);
   expect(trustDocument(undefined)).toBeNull();
 });
 
-it('tells in JSON an uncalibrated judge from one of which a figure is unknown', () => {
+it('JSON distinguishes an uncalibrated judge from one with an unknown figure', () => {
   expect(trustDocument('uncalibrated')).toEqual({ calibrated: false });
   expect(trustDocument({ ceiling: null, noise: null, damages: 3, blind: 0, undecided: 1, gullible: null })).toEqual({
     calibrated: true,

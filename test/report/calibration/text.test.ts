@@ -17,7 +17,7 @@ const seven: Calibration = {
 const textOf = (calibration = seven, change: Partial<CalibrationDocument> = {}, look = LOOK) =>
   calibrationText(madeUpDocument(calibration, change), look);
 const lineOf = (text: string, start: string) => text.split('\n').find((line) => line.startsWith(start));
-/** One of the overall part's losses changed. */
+/** Changes one of the losses of Overall. */
 const withLoss = (name: string, change: object): Calibration => {
   const part = calibrationPart();
   const losses = part.losses.map((loss) => (loss.variant === name ? { ...loss, ...change } : loss));
@@ -25,7 +25,7 @@ const withLoss = (name: string, change: object): Calibration => {
 };
 
 describe('a calibration as text', () => {
-  test('says first whether the judge can be used, then how far it can be trusted, who judged under what, and how much', () => {
+  test('says first whether the judge is usable, then how far it can be trusted, who judged under which settings, and how much', () => {
     const text = textOf();
     expect(text).toMatch(
       /^A good judge: all is proven\.\n\njudge: ceiling 97\.1, noise 7\.9 a row, blind to 2 of 14 damages \(2 undecided\),\ngullible/,
@@ -43,7 +43,7 @@ describe('a calibration as text', () => {
     }
   });
 
-  test('has a line for each domain and one for all', () => {
+  test('has a line for each domain and one for Overall', () => {
     const text = textOf();
     for (const name of ['MCP', 'Search', 'Terminal', 'SWE', 'Android', 'Web', 'OS']) {
       expect(lineOf(text, name)).toMatch(/160\s+56\s+97\.1 95\.9–98\.3\s+16\.3\s+\+1\.1 =\s+7\.9/);
@@ -51,7 +51,7 @@ describe('a calibration as text', () => {
     expect(lineOf(text, 'All 7 domains')).toContain(' 2+2?/14 ');
   });
 
-  test('marks a false penalty that is none, some or undecided', () => {
+  test('marks a false penalty that is absent, present or undecided', () => {
     const penalty = (isNone: boolean | null) => {
       const { false_penalty: cost } = calibrationPart();
       return lineOf(
@@ -64,7 +64,7 @@ describe('a calibration as text', () => {
     expect(penalty(null)).toContain('+1.1 ?');
   });
 
-  test('shows of each damage in each domain whether it is seen, blind or undecided', () => {
+  test('shows for each corruption in each domain whether it is seen, blind or undecided', () => {
     expect(lineOf(textOf(), 'light')?.trim().split(/\s+/)).toEqual([
       'light',
       'blind',
@@ -83,7 +83,7 @@ describe('a calibration as text', () => {
     ).toHaveLength(8);
   });
 
-  test('sets apart what a dimension lost beyond doubt, and the one that lost most', () => {
+  test('highlights dimensions with a proven loss, and the one that lost most', () => {
     const text = textOf(withLoss('heavy', { most: 'factuality' }));
     const line = text.split('\n').find((one) => one.startsWith('heavy') && one.includes('160'));
     expect(line?.split(/\s+/)).toEqual(['heavy', '160', '31.5', '30.4–32.6', '26.3', '21.0*', '15.8', '10.5', '5.3']);
@@ -92,7 +92,7 @@ describe('a calibration as text', () => {
     );
   });
 
-  test('tells of every step whether its order is kept, and names inversions by domain', () => {
+  test('says for every step whether its order is kept, and names inversions by domain', () => {
     expect(lineOf(textOf(), 'truth > determined-1of8')).toMatch(/\+6\.0\s+4\.0–8\.0\s+12\.5 %\s+0\.020 kept$/);
     expect(textOf()).not.toContain('Inverted in a domain');
     const web = calibrationPart(0.3);
@@ -102,27 +102,27 @@ describe('a calibration as text', () => {
     );
   });
 
-  test('lists what each trick buys, and the one that buys most', () => {
+  test('lists what each attack gains, and the one that gains most', () => {
     expect(lineOf(textOf(), 'closed-frame')).toMatch(/\+0\.4\s+-0\.3–1\.1\s+a closed frame/);
     expect(textOf().replaceAll('\n', ' ')).toContain(
       'closed-frame buys most; simultaneous interval over all: -0.5–1.3.',
     );
   });
 
-  test('names no trick as the one that buys most where that has no interval', () => {
+  test('names no attack as the most effective one if that has no interval', () => {
     const part = calibrationPart(1);
     const gullibility = part.gullibility && { ...part.gullibility, se: null, df: null, low: null, high: null };
     expect(textOf({ overall: { ...part, gullibility }, domains: {} })).not.toContain('buys most');
   });
 
-  test('says by how much two runs must differ under the noise, and that this is only the noise', () => {
+  test('says by how much two runs must differ given the noise, and that this covers only the noise', () => {
     const flat = textOf().replaceAll('\n', ' ');
     expect(flat).toContain('an SD of 7.9 points (7.2 to 8.7; 640 judgements of 320 predictions)');
     expect(flat).toContain('must differ by 0.67 points of Overall');
     expect(flat).toContain("only the judge's noise");
   });
 
-  test('says what too few trajectories, no rewrite and no repeat cannot tell', () => {
+  test('says what cannot be known with too few trajectories, no rewrite or no repeat', () => {
     const part = calibrationPart(1, { trajectories: 3, ceiling: null, false_penalty: null, noise: null });
     const flat = textOf({ overall: part, domains: { os: part } }).replace(/\s+/g, ' ');
     expect(flat).toContain('Fewer than 8 trajectories: OS 3.');
@@ -131,7 +131,7 @@ describe('a calibration as text', () => {
     expect(textOf()).not.toContain('Fewer than 8');
   });
 
-  test('ends with what the judge was held to', () => {
+  test('ends with the limits that the judge was checked against', () => {
     const verdict = (minCeiling: number) =>
       textOf(seven, { limits: limitsDocument(limitResults(seven, { minCeiling })) });
     expect(verdict(95)).toContain('\nPASSED: 1 limit for the judge\n- The ceiling has to be at least 95; it is 97.10');
@@ -139,13 +139,13 @@ describe('a calibration as text', () => {
     expect(verdict(99)).toContain('\nNOT PASSED: 1 limit');
   });
 
-  test('of a calibration without any judgement is a few lines', () => {
+  test('of a calibration without judgements is a few lines', () => {
     const text = textOf({ overall: NOTHING_JUDGED, domains: {} });
     expect(text).toContain('no damage judged');
     expect(text.split('\n').length).toBeLessThan(20);
   });
 
-  test('lets no hostile text through to the terminal', () => {
+  test('passes no hostile text to the terminal', () => {
     const evil = 'x\x1b]52;c;aGk=\x07\x1b[31my\u202e\n::error::z';
     const text = textOf(madeUpCalibration({ failures: { [evil]: 1 } }), {
       judge_model: evil,

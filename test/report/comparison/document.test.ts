@@ -1,4 +1,4 @@
-// What is said of two runs in one sentence.
+// What is said about two runs in one sentence.
 
 import { describe, expect, it } from 'vitest';
 import { DOMAINS } from '../../../src/core/types.js';
@@ -41,7 +41,7 @@ describe('the opening sentence', () => {
     expect(about(total)).toBe(sentence);
   });
 
-  it('says of how many domains it is where that is not Overall', () => {
+  it('says how many domains it covers if that is not Overall', () => {
     expect(about(difference(8.9), ['web', 'os'])).toContain('(95 % interval +6.90 to +10.90; macro of 2; 40/44 rows)');
   });
 });

@@ -8,7 +8,7 @@ import { COMPARISON_FORMATS, differenceTable } from '../../../src/report/compari
 import { comparisonView, difference, unadjusted } from '../../support/comparison-views.js';
 
 describe('the table', () => {
-  it('has a row per domain and Overall, with the p that belongs to the interval and a mark where it holds among all domains', () => {
+  it('has a row per domain and Overall, with the p of the interval and a mark if the difference holds among all domains', () => {
     const { groups } = differenceTable(comparisonView().comparison);
     expect(groups.map((rows) => rows.length)).toEqual([7, 1, 5]);
     expect(groups[0]?.[0]?.map((cell) => partsOf(cell).text)).toEqual([
@@ -32,7 +32,7 @@ describe('the table', () => {
     expect(differenceTable(holding).groups[0]?.[0]?.[6]).toBe('0.0100*');
   });
 
-  it('says what of it is adjusted, in text and in JSON', () => {
+  it('says which figures are adjusted, in text and in JSON', () => {
     expect(differenceTable(comparisonView().comparison).legend?.[1]).toContain('Both are for each line alone; *');
     expect(JSON.parse(COMPARISON_FORMATS.json.print(comparisonView())).adjusted).toMatchObject({
       interval: 'none',
@@ -45,7 +45,7 @@ describe('the table', () => {
     expect(legend).toContainEqual(expect.stringContaining('No interval: fewer than 5 trajectories'));
   });
 
-  it('answers the second question where repeats allow it: about these very rows', () => {
+  it('answers the second question, about these very rows, if there are repeats', () => {
     const fixed = { value: -1.5, rows: 20, clusters: 10, se: 0.5, df: 40, low: -2.5, high: -0.5 };
     const { comparison } = comparisonView();
     const repeated = { ...comparison, overall: { total: difference(-1.5, { onTheseRows: fixed }) } };
@@ -64,7 +64,7 @@ describe('the table', () => {
     expect(nameOf([...DOMAINS.slice(1), 'other'])).toBe('macro of 7');
   });
 
-  it('leaves a figure that nobody has empty, and adds dimensions where they are asked for', () => {
+  it('leaves an unknown figure empty, and adds dimensions on request', () => {
     const { groups } = differenceTable(comparisonView(['web']).comparison, true);
     expect(groups.map((rows) => rows.length)).toEqual([1, 1, 5, 1, 1, 1, 1, 1]);
     expect(groups[2]?.[0]).toEqual(['format', '0/22', '-', '-', '-', '-', '-', '-', '-']);
@@ -80,7 +80,7 @@ describe('the table', () => {
     expect(signed(value)).toBe(text);
   });
 
-  it('a p that is all but 0 is a bound', () => {
+  it('a p of almost 0 is shown as a bound', () => {
     const overall = { total: unadjusted(difference(1, { p: 0.00001 })) };
     expect(differenceTable({ ...comparisonView().comparison, overall }).groups[1]?.[0]?.[6]).toBe('<0.0001');
   });

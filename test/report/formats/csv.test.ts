@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { csvText } from '../../../src/report/markup.js';
 import { format, hostileRuns } from '../../support/boards.js';
 
-/** Fields of RFC 4180, by lines. */
+/** RFC 4180 fields, by line. */
 function readCsv(text: string): string[][] {
   const lines: string[][] = [[]];
   const field = /("(?:[^"]|"")*"|[^",\r\n]*)(,|\r\n)/y;
@@ -23,7 +23,7 @@ it.each([
   [0.1 + 0.2, '0.3'],
   [2 / 3, '0.666666666666667'],
   [1e-9, '1e-9'],
-])('%d is %s: fifteen digits, and none that rounding left', (value, text) => {
+])('%d is %s: fifteen digits, without rounding artefacts', (value, text) => {
   expect(csvText([[value]])).toBe(`${text}\r\n`);
 });
 

@@ -7,7 +7,7 @@ import type { JudgedWith } from '../../../src/report/leaderboard/runs.js';
 import { cardOf, format, hostileRuns, METRICS, OFFICIAL, run } from '../../support/boards.js';
 
 describe('a file for Hugging Face', () => {
-  it('of a hostile name reads back as one entry for each figure', () => {
+  it('with a hostile name reads back as one entry per figure', () => {
     for (const hostile of hostileRuns) {
       const seven = { ...hostile, judgedWith: OFFICIAL, card: cardOf(56.785) };
       const entries = parse(format('hf', [seven]));
@@ -20,7 +20,7 @@ describe('a file for Hugging Face', () => {
     }
   });
 
-  it('is of one run with ratings', () => {
+  it('is for one run with ratings', () => {
     expect(() => format('hf', [run('a', 60), run('b', 50)])).toThrow('these are 2 runs; choose one with --run');
     const measured = run('m', 0, { judgedWith: METRICS, measures: { chrf: 31 } });
     expect(() => format('hf', [measured])).toThrow('none of these runs has ratings');
@@ -36,12 +36,12 @@ describe('a file for Hugging Face', () => {
     ['rubric pack', { rubricPack: 'awb-1' }],
     ['reading', { verdicts: 'strict' }],
     ['protocol', { protocol: 'blind' }],
-  ])('of another %s is refused', (_what, change) => {
+  ])('with another %s is refused', (_what, change) => {
     const other = [run('a', 60, { judgedWith: { ...OFFICIAL, ...change } })];
     expect(() => format('hf', other)).toThrow('this run was judged differently');
   });
 
-  it('holds official figures, with our own in its notes', () => {
+  it('contains official figures, with our own in its notes', () => {
     const [entry] = parse(format('hf', [run('a', 60, { withFailures: 45 })]));
     expect(entry).toMatchObject({ value: 60 });
     expect(entry.notes).toContain("45.00 with the model's failures at rating 1; 95 % interval of that 41.00 to 49.00");

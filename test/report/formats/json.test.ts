@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest';
 import { format, HOSTILE, hostileRuns } from '../../support/boards.js';
 
-it('is ASCII and gives every label back as it was', () => {
+it('is ASCII and reads back every label unchanged', () => {
   const text = format('json', hostileRuns);
   expect(text).toMatch(/^[\x20-\x7e]+\n$/);
   const { schema, blocks } = JSON.parse(text);

@@ -14,7 +14,7 @@ it('hostile names stay text: only our own commands remain', () => {
   expect(text).not.toMatch(/\\\\\n\s*[[*]/);
 });
 
-/** The text without escapes of characters, so that what is left of braces and ampersands means something to LaTeX. */
+/** The text without character escapes, so that the remaining braces and ampersands have a meaning in LaTeX. */
 const bare = (text: string) => text.replace(/\\[\\_#$%&{}]/g, (one) => (one === '\\\\' ? one : ''));
 
 it.each([
@@ -22,7 +22,7 @@ it.each([
   ['runs without intervals', [run('bare', 50, { card: withoutIntervals() })]],
   ['measured runs', [run('measured', 50, { judgedWith: METRICS, measures: { chrf: 40 } })]],
 ])(
-  'of %s is a table that compiles: braces close, environments nest, and every line has a cell for each column',
+  'with %s is a table that compiles: braces close, environments nest, and every line has a cell for each column',
   (_, runs) => {
     const text = bare(format('latex', runs));
     const open: string[] = [];
@@ -58,7 +58,7 @@ describe('a row', () => {
     return lines.slice(at, at + 3);
   };
 
-  it('has the interval of every figure below it in small type, and no column that says that of the mean again', () => {
+  it('has the interval of every figure below it in small type, and no column that repeats that of the mean', () => {
     const text = format('latex', [run('step-1', 50)]);
     const [figures, intervals, end] = rows(text, 'step-1');
     expect(figures?.match(/50\.00/g)).toHaveLength(8);
@@ -78,7 +78,7 @@ describe('the caption', () => {
   const captionOf = (runs: Parameters<typeof format>[1]) =>
     [...format('latex', runs).matchAll(/\\caption\{(.*)\}$/gm)].map(([, text]) => text);
 
-  it('says what the figures are, of how many rows, how their intervals are made, and who judged how well', () => {
+  it('says what the figures are, over how many rows, how their intervals are computed, and who judged how well', () => {
     const trust = { ceiling: 97.1, noise: 7.9, damages: 14, blind: 2, undecided: 0, gullible: 0.4 };
     const judgedWith = { ...OFFICIAL, judge: 'gpt', snapshot: 'gpt-2026-01-02', rubricPack: 'awb-3' };
     const runs = [run('a', 50, { trust, judgedWith }), run('b', 40, { trust, judgedWith, coverage: 0.98, rows: 8 })];
@@ -91,14 +91,14 @@ describe('the caption', () => {
     );
   });
 
-  it('says where the snapshot was not recorded and the judge not calibrated', () => {
+  it('says that the snapshot was not recorded and the judge not calibrated', () => {
     const judgedWith = { ...OFFICIAL, judge: 'j_1', snapshot: undefined };
     expect(captionOf([run('a', 50, { trust: 'uncalibrated', judgedWith })])[1]).toMatch(
       /^Judge j\\_1, .*; judge that answered: not recorded; judge: uncalibrated\.$/,
     );
   });
 
-  it('says nothing of a judge where none was asked', () => {
+  it('does not mention a judge if none was asked', () => {
     const measured = run('a', 50, { judgedWith: METRICS, measures: { chrf: 40 }, trust: undefined });
     expect(captionOf([measured])[1]).toMatch(/not a rating\. .*; coverage: 100 \\%\.$/);
   });

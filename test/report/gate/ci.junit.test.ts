@@ -1,4 +1,4 @@
-// A gate's JUnit XML: what fails in it, and no text that acts.
+// A gate's JUnit XML: what fails in it, and no text that acts as markup.
 
 import { describe, expect, it } from 'vitest';
 import { junit } from '../../../src/report/gate.js';
@@ -34,7 +34,7 @@ describe('JUnit', () => {
     expect(xml).toContain('<testsuites name="awb gate: NO-GO" tests="4" failures="2" errors="0" skipped="0"');
   });
 
-  it('of advice has nothing but what was skipped', () => {
+  it('of advice contains only skipped tests', () => {
     const xml = junit(advisedPage());
     expect(xml).toContain('<testsuites name="awb gate: ADVICE" tests="2" failures="0" errors="0" skipped="2"');
     expect(xml.match(/<skipped message="[^"]*"/g)).toEqual([
@@ -54,7 +54,7 @@ describe.each(HOSTILE)('hostile text %j', (text) => {
   });
 });
 
-/** Every tag without its attributes; throws where they are not balanced. */
+/** Every tag without its attributes; throws if they are not balanced. */
 function tagsOf(xml: string): string[] {
   const open: string[] = [];
   const names: string[] = [];

@@ -7,7 +7,7 @@ import { advisedPage, HOSTILE, hostilePage } from '../../support/gate-pages.js';
 describe.each(HOSTILE)('hostile text %j', (text) => {
   const hostile = hostilePage(text);
 
-  it('stays text in JSON, and no command of the runner', () => {
+  it('stays text in JSON, and is no command for the runner', () => {
     const json = gateJson(hostile);
     expect(json).toMatch(/^[\x20-\x7e]*\n$/);
     expect(json).not.toContain('##[');
@@ -15,7 +15,7 @@ describe.each(HOSTILE)('hostile text %j', (text) => {
   });
 });
 
-it('advice is no verdict', () => {
+it('advice is not a verdict', () => {
   expect(JSON.parse(gateJson(advisedPage()))).toMatchObject({
     verdict: 'ADVICE',
     advice: { verdict: 'NO-GO', against: 1 },

@@ -1,4 +1,4 @@
-// A gate's job summary: within its limit, and no text that acts.
+// A gate's job summary: within its limit, and no text that acts as markup.
 
 import { describe, expect, it } from 'vitest';
 import { jobSummary } from '../../../src/report/gate.js';
@@ -10,26 +10,26 @@ describe('the job summary', () => {
   );
   const bytes = (text: string) => Buffer.byteLength(text);
 
-  it('stays within its limit, with the verdict in it, and says what it leaves out', () => {
+  it('stays within its limit, includes the verdict, and says what it omits', () => {
     const summary = jobSummary(many);
     expect(bytes(summary)).toBeLessThanOrEqual(1024 * 1024);
     expect(summary).toMatch(/^## NO-GO: b against a\n\nNO-GO: 1500 of 1500 rules broken\n/);
     expect(summary).toContain('does not fit into the job summary');
   });
 
-  it.each([0, 1, 50, 100, 200, 400, 1000])('of %d bytes at most is never longer', (limit) => {
+  it.each([0, 1, 50, 100, 200, 400, 1000])('limited to %d bytes is never longer', (limit) => {
     const summary = jobSummary(many, limit);
     expect(bytes(summary)).toBeLessThanOrEqual(limit);
     expect(summary === '' || summary.startsWith('## NO-GO')).toBe(true);
   });
 
-  it('what fits is whole', () => {
+  it('is complete if it fits', () => {
     const summary = jobSummary(gatePage([rule({ verdict: 'NO-GO', sentence: 'It fell.' })], { notes: ['a note'] }));
     for (const part of ['It fell.', '> a note', 'fingerprint ffffffffffff']) expect(summary).toContain(part);
     expect(summary).not.toContain('does not fit');
   });
 
-  it('of advice is no verdict', () => {
+  it('with advice is not a verdict', () => {
     expect(jobSummary(advisedPage())).toMatch(/^## ADVICE: /);
   });
 });

@@ -26,7 +26,7 @@ describe('in a terminal', () => {
   const shown = (columns: number, color = false) =>
     gateText(gatePage(rules, { summary: `NO-GO: ${long}`, notes: ['A note.'] }), { columns, color });
 
-  it('a headline, a table, the reasons: each sentence once, broken between words, within the width', () => {
+  it('a headline, a table and the reasons: each sentence once, broken between words, within the width', () => {
     for (const columns of [60, 80, 120]) {
       const text = shown(columns);
       expect(text).toMatch(/^NO-GO: 1 of 2 rules broken\n\n/);
@@ -43,11 +43,11 @@ describe('in a terminal', () => {
     }
   });
 
-  it('the headline alone is coloured as the verdict is', () => {
+  it('only the headline is coloured by the verdict', () => {
     expect(shown(80, true)).toMatch(/^\x1b\[1;31mNO-GO: 1 of 2 rules broken\x1b\[0m\n/);
   });
 
-  it('advice is no verdict', () => {
+  it('advice is not a verdict', () => {
     expect(gateText(advisedPage(), { columns: 80, color: false })).toMatch(
       /^ADVICE: would be NO-GO \(1 of 2 rules broken\)\n/,
     );

@@ -1,17 +1,17 @@
-// Who shares a block of a leaderboard with whom.
+// Which runs share a block of a leaderboard.
 
 import { describe, expect, it } from 'vitest';
 import type { JudgedWith } from '../../../src/report/leaderboard/runs.js';
 import { blocksOf, cellsOf, headings, METRICS, names, OFFICIAL, run } from '../../support/boards.js';
 
-describe('runs share a block only where they were judged alike', () => {
+describe('runs share a block only if they were judged in the same way', () => {
   it.each<[string, Partial<JudgedWith>]>([
     ['another judge', { judge: 'other' }],
     ['another snapshot of the judge', { snapshot: 'gpt-5.2-2026-06-01' }],
     ['another rubric pack', { rubricPack: 'awb-1' }],
     ['the same pack, reworded', { rubricFingerprint: 'ffff' }],
-    ['replies read otherwise', { verdicts: 'strict' }],
-    ['a mode that has changed', { method: { version: 2 } }],
+    ['another way of reading replies', { verdicts: 'strict' }],
+    ['another version of the mode', { method: { version: 2 } }],
     ['another sampling of the judge', { sampling: { temperature: 0 } }],
     ['another protocol', { protocol: 'blind' }],
     ['a rollout', { rollout: 'rollout from 0' }],
@@ -22,7 +22,7 @@ describe('runs share a block only where they were judged alike', () => {
     expect(new Set(blocks.map((block) => block.title)).size).toBe(2);
   });
 
-  it('not where a mode that measures depends on something else, or asks another judge', () => {
+  it('not if a measuring mode depends on something else, or asks another judge', () => {
     const gauge: JudgedWith = { kind: 'gauge', rates: false, judge: 'j', method: { bits: 1 }, protocol: 'history' };
     const more: Partial<JudgedWith>[] = [{}, { method: { bits: 2 } }, { judge: 'k' }];
     const runs = more.map((change, at) =>
@@ -33,7 +33,7 @@ describe('runs share a block only where they were judged alike', () => {
     for (const title of titles) expect(title).toMatch(/judge [jk], bits [12], protocol history/);
   });
 
-  it('in whatever order the judge sampling was written down', () => {
+  it("in whatever order the judge's sampling was written", () => {
     const samplings = [
       { temperature: 1, topP: 0.9 },
       { topP: 0.9, temperature: 1 },
@@ -42,7 +42,7 @@ describe('runs share a block only where they were judged alike', () => {
     expect(blocksOf(runs)).toHaveLength(1);
   });
 
-  it('and what is not known to be alike stands alone, unless the caller vouches for it', () => {
+  it('and runs that are not known to be alike stay separate, unless the caller vouches for them', () => {
     const unknown: JudgedWith = { kind: 'rubric', rates: true };
     const runs = [run('a', 60, { judgedWith: unknown }), run('b', 50, { judgedWith: unknown })];
     expect(blocksOf(runs).map(names)).toEqual([['a'], ['b']]);
@@ -55,7 +55,7 @@ describe('runs share a block only where they were judged alike', () => {
     expect(blocksOf(official)).toHaveLength(2);
   });
 
-  it('rollouts not with those of another start, and a rollout of a baseline beside rollouts alone', () => {
+  it('rollouts do not share with those of another start, and a rollout of a baseline shares only with rollouts', () => {
     const from = (start: number, judged: Partial<JudgedWith> = {}) => ({
       judgedWith: { ...OFFICIAL, ...judged, rollout: `rollout from ${start}` },
     });
@@ -67,7 +67,7 @@ describe('runs share a block only where they were judged alike', () => {
     expect(blocks[2]?.title).toMatch(/protocol history, rollout from 3$/);
   });
 
-  it('a baseline was asked under no protocol, and stands beside the runs of each', () => {
+  it('a baseline was asked under no protocol, and appears with the runs of each', () => {
     const baseline = { judgedWith: { ...OFFICIAL, protocol: undefined }, isBaseline: true };
     const blind = { ...OFFICIAL, protocol: 'blind' };
     const blocks = blocksOf([run('a', 60), run('b', 50, { judgedWith: blind }), run('persistence', 40, baseline)]);
@@ -80,7 +80,7 @@ describe('runs share a block only where they were judged alike', () => {
     ]);
   });
 
-  it('measures are a block of their own, with a measure for each domain', () => {
+  it('measures have their own block, with a measure for each domain', () => {
     const measured = run('m', 0, { judgedWith: METRICS, measures: { chrf: 31.5, exact_match: 7 } });
     const [ratings, measures] = blocksOf([run('a', 60), measured]);
     expect(names(ratings)).toEqual(['a']);

@@ -1,4 +1,4 @@
-// What runs took, in a leaderboard.
+// The costs of runs in a leaderboard.
 
 import { describe, expect, it } from 'vitest';
 import type { Cost, RunCosts } from '../../../src/core/costs.js';
@@ -27,8 +27,8 @@ const columns = ['cost', 'judge-cost', 'tokens'];
 const board = leaderboard(runs, { ...DEFAULTS, columns }, never);
 const printed = (format: keyof typeof TEXT_FORMATS) => TEXT_FORMATS[format].print(board, LOOK);
 
-describe('what runs took', () => {
-  it('is shown where it is asked for', () => {
+describe('the costs of runs', () => {
+  it('are shown on request', () => {
     expect(headings(blocksOf(runs)[0])).not.toContain('Cost');
     const [block] = blocksOf(runs, { columns });
     expect(block?.columns.map(({ heading }) => heading)).toEqual(['Run', 'Cost', 'Judge cost', 'Tokens a row']);
@@ -39,12 +39,12 @@ describe('what runs took', () => {
     expect(cellsOf(block, 'baseline')).toEqual(['baseline', '$0.00', '-', '-']);
   });
 
-  it('sorts from the least on: what is known in part behind that, and what is unknown last', () => {
+  it('sort from the lowest: partly known costs after that, and unknown ones last', () => {
     const [block] = blocksOf(runs, { sort: 'cost' });
     expect(names(block)).toEqual(['baseline', 'cheap', 'dear', 'partly', 'early', 'unknown']);
   });
 
-  it('is neither tested nor marked, and notes say what it is', () => {
+  it('are neither tested nor marked, and notes say what they are', () => {
     const [block] = blocksOf(runs, { columns }, () => true);
     expect(block?.rows.every(({ marked }) => marked.size === 0)).toBe(true);
     const notes = block?.legend.join('\n');
@@ -54,7 +54,7 @@ describe('what runs took', () => {
     expect(notes).toContain('Tokens a row: output of the world model, thinking included, as counted by its server.');
   });
 
-  it('is a lower end and no value where a program reads it in part', () => {
+  it('are a lower bound and no value for programs if they are only partly known', () => {
     const [block] = JSON.parse(printed('json')).blocks;
     const row = (name: string) => block.rows.find((one: { name: string }) => one.name === name);
     expect(row('dear').figures.cost).toMatchObject({ value: 12.35, best: false });
@@ -72,7 +72,7 @@ describe('what runs took', () => {
     expect(cells('partly')).toEqual(['', '3.1']);
   });
 
-  it('is text that every format can hold', () => {
+  it('are text that every format can represent', () => {
     expect(printed('latex')).toContain('partly & \\ensuremath{\\geq} \\$3.10 &');
     expect(printed('md')).toContain('| partly | ≥ \\$3.10 |');
     const [block] = boardDocument(board).page.blocks;

@@ -1,4 +1,4 @@
-// Leaderboards of measures: which run is best, and in which order they stand, by what a measure declares.
+// Leaderboards of measures: a measure's declaration decides which run is best, and the order.
 
 import { describe, expect, it } from 'vitest';
 import { blocksOf, cellsOf, METRICS, names, run } from '../../support/boards.js';
@@ -12,7 +12,7 @@ describe('a block of a measure', () => {
     ['bits_a_byte', ['large', 'small', 'middle'], [3.2, 0.8, 1.6], ['small', 'middle', 'large']],
     ['taken_for_real', ['fooled', 'close', 'plain'], [70, 46, 20], ['close', 'fooled', 'plain']],
     ['chrf', ['middle', 'best', 'last'], [50, 60, 40], ['best', 'middle', 'last']],
-  ])('of %s has the best first, marks it, and says which way is better', (measure, labels, values, order) => {
+  ])('of %s has the best first, marks it, and says which direction is better', (measure, labels, values, order) => {
     const runs = labels.map((label, index) => measured(label, measure, values[index] ?? 0));
     const asked: string[] = [];
     const [block] = blocksOf(runs, { measure, measureOf }, (best, other) => {
@@ -32,14 +32,9 @@ describe('a block of a measure', () => {
 
   it.each([
     ['that its mode declares to lead', 'taken_for_real', undefined, 'Measure taken_for_real, no judge'],
-    ['that is asked for', 'taken_for_real', 'length', 'Measure length, no judge'],
-    ['that stands first', undefined, undefined, 'Measure length, no judge'],
-    [
-      'that leads, where it lacks the one that is asked for',
-      'taken_for_real',
-      'chrf',
-      'Measure taken_for_real, no judge',
-    ],
+    ['that is requested', 'taken_for_real', 'length', 'Measure length, no judge'],
+    ['that comes first', undefined, undefined, 'Measure length, no judge'],
+    ['that leads, if it lacks the requested one', 'taken_for_real', 'chrf', 'Measure taken_for_real, no judge'],
   ])('is of the measure %s', (_which, lead, measure, title) => {
     const measures = { length: 7, taken_for_real: 60 };
     const judgedWith = { kind: 'turing', rates: false, lead, protocol: 'history' };
@@ -55,12 +50,12 @@ describe('a block of a measure', () => {
     expect(block?.title).toBe('Measure length, judge some-judge, protocol history');
   });
 
-  it('shows values beyond 100 as they are', () => {
+  it('shows values beyond 100 unchanged', () => {
     const [block] = blocksOf([measured('a', 'bits_a_byte', 123.456)], { measure: 'bits_a_byte', measureOf });
     expect(cellsOf(block, 'a')).toContain('123.46');
   });
 
-  it('marks nobody where neither way is better, and calls nobody untested', () => {
+  it('marks no run if neither direction is better, and calls none untested', () => {
     const runs = [measured('a', 'length', 10), measured('b', 'length', 20)];
     const [block] = blocksOf(runs, { measure: 'length', measureOf }, () => true);
     expect(block?.rows.flatMap((row) => [...row.marked])).toEqual([]);

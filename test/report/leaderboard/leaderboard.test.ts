@@ -1,4 +1,4 @@
-// The rows of a leaderboard: which runs they are, in which order, and what is shown of them.
+// The rows of a leaderboard: which runs they show, in which order, and with what.
 
 import { describe, expect, it } from 'vitest';
 import { DOMAINS } from '../../../src/core/types.js';
@@ -20,7 +20,7 @@ describe('rows', () => {
     ]);
   });
 
-  it('with fewer than seven domains show a macro mean and no Overall, and with more the Overall of the seven', () => {
+  it('with fewer than seven domains show a macro mean instead of Overall, and with more the Overall of the seven', () => {
     const six = run('six', 80, { domains: DOMAINS.slice(1) });
     const eight = run('eight', 80, { domains: [...DOMAINS, 'robotics'] });
     const [block] = blocksOf([run('seven', 50), six, eight]);
@@ -34,13 +34,13 @@ describe('rows', () => {
     expect(block?.legend).toContain('Overall: mean of the seven domains; other domains have their own columns.');
   });
 
-  it('have no column of a further domain that no run shown has', () => {
+  it('have no column for a further domain that no shown run has', () => {
     const runs = [run('a', 60, { domains: [...DOMAINS, 'robotics'] }), run('a', 50)];
     const columnsOf = (options: Partial<BoardOptions>) =>
       blocksOf(runs, options)[0]?.columns.flatMap(({ id }) => (id === 'robotics' ? [id] : []));
     expect(columnsOf({ show: 'all', withPublished: true })).toEqual(['robotics']);
     expect(columnsOf({ show: 'latest', withPublished: true })).toEqual([]);
-    // What reads a column by its name finds it.
+    // Programs that read columns by name find it.
     expect(columnsOf({ show: 'latest', columns: ['overall', 'robotics'] })).toEqual(['robotics']);
   });
 
@@ -56,12 +56,12 @@ describe('rows', () => {
     expect(block?.notes.join().includes('best of several runs')).toBe(show === 'best');
   });
 
-  it('are one for each model where models name them', () => {
+  it('are one per model if models identify them', () => {
     const runs = [run('a', 60), run('b', 40, { worldModel: 'other' }), run('c', 30)];
     expect(names(blocksOf(runs, { per: 'model' })[0])).toEqual(['other', 'model']);
   });
 
-  it('an incomplete run is never the best of its label, stands last and is not marked', () => {
+  it('an incomplete run is never the best of its label, comes last and is not marked', () => {
     const lucky = run('a', 99, { coverage: 0.5 });
     const [best] = blocksOf([run('a', 50), lucky], { show: 'best', columns: ['overall'] });
     expect(best?.rows[0]?.texts[1]).toBe('50.00');
@@ -76,7 +76,7 @@ describe('rows', () => {
     );
   });
 
-  it('are chosen, sorted and shown by the score with failures, and the official one stands beside it where it differs', () => {
+  it('are chosen, sorted and shown by the score with failures, next to the official one if that differs', () => {
     const runs = [run('refuser', 60, { withFailures: 45 }), run('honest', 50)];
     const [block] = blocksOf(runs);
     expect(names(block)).toEqual(['honest', 'refuser']);
@@ -90,7 +90,7 @@ describe('rows', () => {
     expect(names(blocksOf(runs, { sort: 'official' })[0])).toEqual(['refuser', 'honest']);
   });
 
-  it('of one name are told apart by step and number, and by file where they lie in several', () => {
+  it('with the same name are distinguished by step and number, and by file if they are in several', () => {
     const alike = (more: readonly Partial<BoardRun>[]) =>
       names(
         blocksOf(
@@ -103,7 +103,7 @@ describe('rows', () => {
     expect(alike([{ db: 'x' }, { db: 'y', number: 1 }])).toEqual(['a (run 1 of x)', 'a (run 1 of y)']);
   });
 
-  it('are sorted and shown by columns as asked', () => {
+  it('are sorted and shown by the requested columns', () => {
     const runs = [run('a', 50), run('c', 60), run('b', 40)];
     expect(names(blocksOf(runs)[0])).toEqual(['c', 'a', 'b']);
     expect(names(blocksOf(runs, { sort: 'name' })[0])).toEqual(['a', 'b', 'c']);
@@ -113,7 +113,7 @@ describe('rows', () => {
     expect(() => blocksOf(runs, { sort: 'nonsense-column' })).toThrow('The columns are mcp, search');
   });
 
-  it('a domain that is called like another column is known by another name', () => {
+  it('a domain named like another column gets another name', () => {
     const [block] = blocksOf([run('a', 50, { domains: ['overall', '__proto__'] })]);
     expect(block?.columns.map((column) => column.id)).toEqual(expect.arrayContaining(['domain:overall', '__proto__']));
     expect(cellsOf(block, 'a')?.slice(1, 3)).toEqual(['50.00', '50.00']);

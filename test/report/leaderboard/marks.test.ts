@@ -5,7 +5,7 @@ import { DOMAINS, type Estimate } from '../../../src/core/types.js';
 import { blocksOf, run } from '../../support/boards.js';
 
 describe('marks', () => {
-  it('go to the best of a column and to what cannot be told from it', () => {
+  it('go to the best of a column and to what is indistinguishable from it', () => {
     const runs = [run('best', 60), run('near', 58), run('far', 30)];
     const asked: string[] = [];
     const [block] = blocksOf(runs, { columns: ['mcp', 'overall'] }, (best, other, { domain, name }) => {
@@ -21,19 +21,19 @@ describe('marks', () => {
     ]);
   });
 
-  it('are left out where there is nothing to compare with', () => {
+  it('are omitted if there is nothing to compare with', () => {
     const [block] = blocksOf([run('only', 60)], { withPublished: true }, () => true);
     expect(block?.rows.flatMap((row) => [...row.marked])).toEqual([]);
     expect(block?.hasMarks).toBe(false);
   });
 
-  it('go to nobody where no run could be tested against the best, and a note says so', () => {
+  it('go to no run if none could be tested against the best, and a note says so', () => {
     const [block] = blocksOf([run('a', 60), run('b', 50)], {}, () => undefined);
     expect(block?.rows.map((row) => row.marked.size > 0)).toEqual([false, false]);
     expect(block?.notes.join()).toContain('too few in common with the best, so not tested: b.');
   });
 
-  it('never go to a figure without a standard error, which comes of too few trajectories', () => {
+  it('never go to a figure without a standard error, which comes from too few trajectories', () => {
     const lucky = run('lucky', 99);
     const bare = ({ value, rows, clusters }: Estimate) => ({ value, rows, clusters });
     const domains = lucky.card.domains.map((score) =>
@@ -51,7 +51,7 @@ describe('marks', () => {
     expect(block?.notes.join()).toContain('not tested: lucky (MCP).');
   });
 
-  it('are of as many runs as there are to choose the best from', () => {
+  it('take into account how many runs the best was chosen from', () => {
     const counts = new Set<number>();
     const runs = [1, 2, 3, 4].map((place) => run(`r${place}`, 50 + place));
     blocksOf([...runs, run('lacking', 99, { coverage: 0.5 })], {}, (_best, _other, _figure, of) => {

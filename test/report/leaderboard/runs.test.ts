@@ -9,7 +9,7 @@ describe('a run over fewer rows than others', () => {
   const whole = run('whole', 50, { rows: 40 });
   const easy = run('easy', 90, { rows: 30 });
 
-  it('stands behind them, whatever its figures, and is neither tested nor marked', () => {
+  it('comes last, whatever its figures, and is neither tested nor marked', () => {
     const [block] = blocksOf([easy, whole, run('other', 49, { rows: 40 })], {}, () => true);
     expect(names(block)).toEqual(['whole', 'other', 'easy']);
     expect(block?.rows.map((row) => [row.fewer.length > 0, row.marked.has('overall')])).toEqual([
@@ -21,7 +21,7 @@ describe('a run over fewer rows than others', () => {
     expect(notes).toContain('ranked after the others and neither tested nor marked: easy (MCP 30, Search 30,');
   });
 
-  it('over as many rows, but others, is not marked where it is behind on those that both have', () => {
+  it('over as many rows, but different ones, is not marked if it is behind on the shared ones', () => {
     const [lucky, better, third] = [run('lucky', 60), run('better', 50), run('third', 40)];
     const isTied: IsTied = (best, other) => !(best === better && other === lucky);
     const [block] = blocksOf([lucky, better, third], {}, isTied);
@@ -33,7 +33,7 @@ describe('a run over fewer rows than others', () => {
     expect(block?.notes.join(' ')).toContain('behind another run on their common rows, so not marked: lucky.');
   });
 
-  it('is said to be behind in those columns alone in which it is', () => {
+  it('is reported as behind only in the columns in which it is', () => {
     const [lucky, better] = [run('lucky', 60), run('better', 50)];
     const behindIn = (...names: string[]) => {
       const isTied: IsTied = (best, other, { domain = 'overall' }) =>
@@ -54,9 +54,9 @@ describe('a run over fewer rows than others', () => {
 
   it.each([
     ['a few rows that the judge failed', 0.99, 995, false],
-    ['as --min-coverage has it', 0.5, 600, false],
+    ['those that --min-coverage allows', 0.5, 600, false],
     ['more', 0.99, 980, true],
-  ])('is none for %s', (_, minCoverage, rows, hasFewerRows) => {
+  ])('is not excluded for %s', (_, minCoverage, rows, hasFewerRows) => {
     const [block] = blocksOf([run('a', 50, { rows: 1000 }), run('b', 60, { rows })], { minCoverage });
     expect(block?.rows.find(({ name }) => name === 'b')?.fewer.length !== 0).toBe(hasFewerRows);
   });

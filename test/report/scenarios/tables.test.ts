@@ -1,4 +1,4 @@
-// Tables of runs on scenarios: what they show where little is known, and in 80 columns.
+// Tables of runs on scenarios: what they show for little data, and in 80 columns.
 
 import { describe, expect, it } from 'vitest';
 import { terminal } from '../../../src/core/terminal.js';
@@ -28,14 +28,14 @@ describe('the tables of a run on scenarios', () => {
     }
   });
 
-  it('show a figure without an interval where there is none, say why, and nothing where there is no figure', () => {
+  it('show a figure without its interval if that is absent, say why, and show nothing if there is no figure', () => {
     const text = terminal(scenarioDomainTable(made), look);
     expect(text).toMatch(/^Web +9999 +50\.0 +- +- +- +- +- +-$/m);
     expect(scenarioDomainTable(made).legend?.join()).toContain('No interval: fewer than 5 trajectories');
     expect(text).toMatch(/^macro of 2 +9999 +99\.9 +84–100 /m);
   });
 
-  it('cut long names, and show none that steers a terminal', () => {
+  it('shorten long names, and show none that could control a terminal', () => {
     const text = terminal(scenarioTable(made), look);
     expect(text).toContain('harrow-quay-school-textbook…');
     expect(text).toMatch(/^evil +9999 +- /m);
