@@ -10,7 +10,7 @@ import { readCalibration } from '../../src/results/read-run.js';
 import { calibrationManifest } from '../support/calibrations.js';
 import { temporaryFolder } from '../support/cli.js';
 
-/** A rating of 5 for the truth and its rewrites, of 1 for everything else; of eight trajectories. */
+/** A rating of 5 for the truth and its rewrites, and of 1 for everything else, over eight trajectories. */
 async function calibrationFolder(): Promise<string> {
   const dir = await temporaryFolder();
   const lines = Array.from({ length: 8 }, (_, row) =>
@@ -27,7 +27,7 @@ async function calibrationFolder(): Promise<string> {
 }
 
 describe('a calibration in a folder', () => {
-  it('is read with its manifest, and says of the judge what its judgements say', async () => {
+  it('is read with its manifest, and says about the judge what its judgements show', async () => {
     const source = join(await calibrationFolder(), 'calibration.jsonl');
     const { manifest, calibration } = await readCalibration(source);
     expect(manifest.identity.judge).toBe('judge-model');

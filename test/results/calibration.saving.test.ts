@@ -1,4 +1,4 @@
-// A calibration on its way into a SQLite file, and onto its page.
+// Saving a calibration to a SQLite file and to its page.
 
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -20,8 +20,8 @@ async function newFile(): Promise<string> {
   return join(await temporaryFolder(), 'awb.sqlite');
 }
 
-describe('a calibration that is saved', () => {
-  it('has the key of judgings by the same judge, and comes to what it says', async () => {
+describe('a saved calibration', () => {
+  it('has the key of judgings by the same judge, and its own summary', async () => {
     const db = await newFile();
     const { id, replaced } = saveCalibration(db, made(), document);
     expect({ id, replaced }).toEqual({ id: 1, replaced: false });
@@ -43,7 +43,7 @@ describe('a calibration that is saved', () => {
     ]);
   });
 
-  it('and goes on, or becomes known by its snapshot, replaces itself', async () => {
+  it('replaces itself when it continues, or when its snapshot becomes known', async () => {
     const db = await newFile();
     const { snapshot: _, ...unknown } = made().manifest.identity;
     saveCalibration(db, made({ identity: unknown, endedAt: undefined }), document);
@@ -54,7 +54,7 @@ describe('a calibration that is saved', () => {
     });
   });
 
-  it('under a manifest that names no judge is refused, and no file is made', async () => {
+  it('under a manifest that names no judge is refused, and no file is created', async () => {
     const db = await newFile();
     expect(refusal(() => saveCalibration(db, made({ identity: { mode: 'rubric' } }), document))).toMatchObject({
       exitCode: 65,

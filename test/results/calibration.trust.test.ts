@@ -1,4 +1,4 @@
-// Which calibration holds for a run.
+// Which calibration applies to a run.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,20 +15,20 @@ const calibrations = [
   { judgeKey: 'b', at: '2026-01-09T00:00:00.000Z', trust: trust(50) },
 ];
 
-it('is the newest of the very same judge', () => {
+it('is the newest one of the very same judge', () => {
   expect(trustIn({ mode: 'rubric', judgeKey: 'a' }, calibrations)).toEqual(trust(95));
 });
 
-it('is none of another judge, nor of a run that says nothing of its judge', () => {
+it('is absent for another judge, and for a run that does not record its judge', () => {
   expect(trustIn({ mode: 'rubric', judgeKey: 'c' }, calibrations)).toBe('uncalibrated');
   expect(trustIn({ mode: 'rubric', judgeKey: undefined }, calibrations)).toBe('uncalibrated');
 });
 
-it('is asked of no run that was only measured', () => {
+it('is not looked up for a run that was only measured', () => {
   expect(trustIn({ mode: 'metrics', judgeKey: undefined }, calibrations)).toBeUndefined();
 });
 
-it('is not looked for in a SQLite file that is not there, and a damaged one is noted and stops nothing', async () => {
+it('is not looked up in a missing SQLite file; a damaged file causes a note and stops nothing', async () => {
   const dir = await temporaryFolder();
   await writeFile(join(dir, 'bad.sqlite'), 'no database, but long enough to be taken for one '.repeat(40));
   const notes: string[] = [];

@@ -16,7 +16,7 @@ async function pairOf(base: Partial<JudgedRun>, candidate: Partial<JudgedRun>) {
   return readPair('a', 'b', { db: [], quiet: true }, ioIn(dir));
 }
 
-test('runs that were made alike share everything', async () => {
+test('runs made in the same way share everything', async () => {
   const pair = await pairOf({}, {});
   const shared = sharedBy(pair);
   expect(Object.values(shared).map(({ state }) => state)).toEqual(['equal', 'equal', 'equal', 'equal']);
@@ -25,7 +25,7 @@ test('runs that were made alike share everything', async () => {
   expect(sameBytesNote(pair)).toHaveLength(1);
 });
 
-test('of what differs, the fields that differ are named', async () => {
+test('the fields that differ are named', async () => {
   const other = { sampling: { temperature: 1 }, judge: 'another' };
   const shared = sharedBy(await pairOf({}, { identity: other, predictions: { protocol: 'turn' } }));
   expect(shared.judge).toEqual({
@@ -39,7 +39,7 @@ test('of what differs, the fields that differ are named', async () => {
   expect(notesOn(shared, ['judge']).map((note) => note.includes('compared anyway'))).toEqual([true, false]);
 });
 
-test('whatever a mode’s records depend on is a part of the judge, and a run without it says so', async () => {
+test("everything that a mode's records depend on is part of the judge, and a run without it says so", async () => {
   const shared = sharedBy(await pairOf({}, { identity: { bits: 2 } }));
   expect(shared.judge).toEqual({
     state: 'different',
@@ -47,12 +47,12 @@ test('whatever a mode’s records depend on is a part of the judge, and a run wi
   });
 });
 
-test('a baseline was asked under no protocol, and can be held against a run of any', async () => {
+test('a baseline was asked under no protocol, and can be compared with a run of any', async () => {
   const shared = sharedBy(await pairOf({ predictions: { protocol: undefined, baseline: 'persistence' } }, {}));
   expect(shared.protocol.state).toBe('equal');
 });
 
-test('a rollout shares its protocol with rollouts of the same start alone, a baseline’s too', async () => {
+test('a rollout shares its protocol only with rollouts of the same start, including those of a baseline', async () => {
   const from = (start: number, more: object = {}) => ({
     predictions: { rollout: { from: start, version: 1 }, ...more },
   });
@@ -68,7 +68,7 @@ test('a rollout shares its protocol with rollouts of the same start alone, a bas
   expect((await protocol({}, from(0, baseline))).state).toBe('different');
 });
 
-test('what nobody recorded is not known, and the rows themselves tell whether the data are the same', async () => {
+test('what was not recorded is unknown, and the rows themselves show whether the data are the same', async () => {
   const unrecorded = { predictions: { protocol: undefined, data: undefined } };
   const shared = sharedBy(await pairOf(unrecorded, {}));
   expect([shared.protocol.state, shared.data.state]).toEqual(['unknown', 'equal']);
@@ -76,7 +76,7 @@ test('what nobody recorded is not known, and the rows themselves tell whether th
   expect(notesOn(shared, [])).toEqual(['Not recorded, so not checked: whether the runs have the same protocol.']);
 });
 
-test('a judge that was served here has a name in every listing', async () => {
+test('a locally served judge has a name in every listing', async () => {
   const dir = await temporaryFolder();
   const identity = { judge: { sha256: 'ab'.repeat(32), kv_cache: 'f16' } };
   await judgedRun(join(dir, 'a'), { label: 'a', rating: around(3), identity });

@@ -1,4 +1,4 @@
-// By which prices a judged run is counted.
+// Which prices a judged run is charged.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,12 +18,12 @@ beforeAll(async () => {
 });
 
 describe('without a price file', () => {
-  it('a run keeps the prices that it was asked under', async () => {
+  it('a run keeps the prices under which it was asked', async () => {
     const manifest = { identity: { judge: 'gpt-5.2' }, price: OWN, predictions: { identity: {}, price: OWN } };
     expect(await pricesOf(manifest as never, undefined, { cwd })).toEqual({ judge: OWN, world_model: OWN });
   });
 
-  it("a run of an earlier version gets the catalogue's, at the provider's own host alone", async () => {
+  it("a run of an earlier version gets the catalogue's prices, but only at the provider's own host", async () => {
     const judge = { ...began, endpoints: ['api.openai.com'], identity: { judge: 'gpt-5.2' } };
     const found = await pricesOf({ ...judge, predictions: at('127.0.0.1:8000', 'gpt-5.2') } as never, undefined, {
       cwd,
@@ -32,7 +32,7 @@ describe('without a price file', () => {
     expect(found.judge).toMatchObject({ model: 'openai/gpt-5.2', source: expect.stringContaining('genai-prices') });
   });
 
-  it('a baseline, a run without a manifest and one that lost its dates have none', async () => {
+  it('a baseline, a run without a manifest and one without a valid date have none', async () => {
     expect(await pricesOf(undefined, undefined, { cwd })).toEqual({});
     const manifest = { identity: {}, predictions: { identity: { baseline: 'oracle' } } };
     expect(await pricesOf(manifest as never, undefined, { cwd })).toEqual({});
@@ -42,7 +42,7 @@ describe('without a price file', () => {
 });
 
 describe('with one', () => {
-  it('the file goes before the price that a run was asked under, which holds where the file is silent', async () => {
+  it('the file overrides the price under which a run was asked, which still applies where the file has none', async () => {
     const manifest = {
       ...began,
       endpoints: ['127.0.0.1:9'],
@@ -55,7 +55,7 @@ describe('with one', () => {
     expect(found.world_model).toMatchObject({ input: 3, output: 4, source: 'p.yaml' });
   });
 
-  it('a model that was served here has the price of the name that it was served under', async () => {
+  it('a locally served model has the price of the name under which it was served', async () => {
     const predictions = {
       ...began,
       endpoints: ['127.0.0.1:8'],

@@ -1,4 +1,4 @@
-// What a judged run cost, from the journals and manifests that lie on the disk.
+// What a judged run cost, from the journals and manifests on the disk.
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { countCosts, manifestCosts } from '../../src/results/costs.js';
 import type { Manifest } from '../../src/run/manifest.js';
 import { temporaryFolder } from '../support/cli.js';
 
-/** A dollar a prompt token, two an output token. */
+/** A dollar per prompt token, two per output token. */
 const PRICE: Price = { model: 'm', source: 's', input: 1e6, output: 2e6 };
 const PRICES = { world_model: PRICE, judge: { ...PRICE, input: 10e6 } };
 
@@ -35,7 +35,7 @@ const writeJournal = (path: string, logs: readonly (readonly [id: string, log: o
 
 const predictions = { startedAt: '2026-01-01T00:00:00.000Z', identity: { model: 'wm' } };
 const manifestOf = (more: object = {}) =>
-  // What this working reads of a manifest.
+  // The fields of a manifest that this calculation reads.
   ({
     identity: { judge: 'j', predictions: { file: '../predicted/predictions.jsonl' } },
     predictions: { ...predictions, ...more },
@@ -87,7 +87,7 @@ describe('with both journals', () => {
     expect(costs.judge?.price).toEqual(PRICES.judge);
   });
 
-  it('a row that no journal has is unknown, and no price makes all of them so', async () => {
+  it('a row that no journal has is unknown, and without a price all are', async () => {
     await writeJournal('judged.journal.jsonl', [['a#0', call(1, 1)]]);
     const { costs } = await count([rowOf('a'), rowOf('b')], manifestOf());
     expect(costs.judge?.total).toMatchObject({ rows: 1, unpriced: 1, usd: 12 });
@@ -103,7 +103,7 @@ describe('with both journals', () => {
 describe("without the predictions' journal", () => {
   const costs = { mcp: { rows: 2, usage: { promptTokens: 7 }, usd: 0.5, unpriced: 1 }, web: { rows: 1, usage: {} } };
 
-  it("domains and run are those of the predictions' manifest, and rows are unknown", async () => {
+  it("domains and run come from the predictions' manifest, and rows are unknown", async () => {
     const counted = await count([rowOf('a')], manifestOf({ costs, price: PRICE }));
     expect(counted.judgements.at(0)?.prediction).toBeUndefined();
     expect(counted.costs.world_model).toEqual({
@@ -116,14 +116,14 @@ describe("without the predictions' journal", () => {
     });
   });
 
-  it('another run that lies in its place by now is not taken for it', async () => {
+  it('another run that is now in its place is not mistaken for it', async () => {
     await writePredictionsManifest('2026-02-02T00:00:00.000Z');
     await writeJournal('../predicted/predictions.journal.jsonl', [['a#0', call(1000, 1000)]]);
     const counted = await count([rowOf('a')], manifestOf({ costs }));
     expect(counted.costs.world_model?.total.usd).toBe(0.5);
   });
 
-  it('a manifest that tells no domains apart tells its tokens, and no dollars', async () => {
+  it('a manifest without domains gives its tokens, and no dollars', async () => {
     const { costs: _, ...whole } = manifestOf({ tokens: { promptTokens: 9 }, counts: { ok: 3, failed: 1 } });
     expect((await count([rowOf('a')], whole)).costs.world_model).toEqual({
       total: { rows: 4, unpriced: 4, usage: { promptTokens: 9 } },
@@ -131,7 +131,7 @@ describe("without the predictions' journal", () => {
     });
   });
 
-  it('a baseline and a measuring took no call, and a file of the official script tells nothing', async () => {
+  it('a baseline and a measuring made no call, and a file of the official script gives nothing', async () => {
     const baseline = { identity: {}, predictions: { identity: { baseline: 'oracle' } } } as unknown as Manifest;
     const none = { total: { rows: 0, unpriced: 0, usage: {}, usd: 0 }, domains: new Map() };
     expect((await count([rowOf('a')], baseline)).costs).toEqual({ world_model: none, judge: none });

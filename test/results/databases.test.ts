@@ -23,7 +23,7 @@ beforeEach(async () => {
 
 describe('a SQLite file', () => {
   test.each(['leaderboard', 'compare x y', 'gate x y', 'report --run x'])(
-    'where there is none, awb %s says what makes one',
+    'if there is none, awb %s says how to make one',
     async (line) => {
       const { code, stderr } = await awb(line.split(' '), { cwd: dir });
       expect(code).toBe(66);
@@ -62,7 +62,7 @@ describe('a SQLite file', () => {
   );
 });
 
-test('a list of runs is free of what labels could do', async () => {
+test('a list of runs contains nothing harmful that labels could bring', async () => {
   await cp(stored, join(dir, 'a.sqlite'));
   await withKnownRuns(['a.sqlite'], ioIn(dir), async ([first]) => {
     const known = [first].filter((each) => each !== undefined);

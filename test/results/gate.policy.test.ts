@@ -41,7 +41,7 @@ test.each([
   expect(policyFingerprint(again)).toBe(fingerprint);
 });
 
-test('without a base nothing can drop', async () => {
+test('without a base there is no rule about drops', async () => {
   const policyFor = await readPolicy({ ...NO_FLAGS, minOverall: 40 }, ioIn('/'));
   expect(policyFor([], false).maxDrop).toEqual({});
   expect(Object.keys(policyFor([], true).maxDrop)).toEqual(['overall', 'each_domain']);

@@ -1,4 +1,4 @@
-// Ctrl-C ends what works on runs, and leaves nothing half said.
+// Ctrl-C ends commands that work on runs, and leaves no partial output.
 
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// Which runs of a leaderboard cannot be told from the best.
+// Which runs of a leaderboard are indistinguishable from the best.
 
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import { temporaryFolder } from '../support/cli.js';
 import { ioIn } from '../support/io.js';
 import { around, judgedRun } from '../support/judged-runs.js';
 
-/** Whether `low` and `high` are tied with each other as best, by a measure that is as large as their ratings. */
+/** Whether `low` and `high` are tied with each other as best, by a measure equal to their ratings. */
 async function tiesBy(measure: Measure) {
   const dir = await temporaryFolder();
   await judgedRun(join(dir, 'low'), { label: 'low', rating: around(2) }, join(dir, 'runs.sqlite'));
@@ -31,14 +31,14 @@ async function tiesBy(measure: Measure) {
   });
 }
 
-test('where larger is better, the lower run is behind the higher', async () => {
+test('if larger is better, the lower run is behind the higher', async () => {
   expect(await tiesBy(DEFAULT_MEASURE)).toEqual([false, true]);
 });
 
-test('where smaller is better, the higher run is behind the lower', async () => {
+test('if smaller is better, the higher run is behind the lower', async () => {
   expect(await tiesBy({ range: [0, Number.POSITIVE_INFINITY], better: 'smaller' })).toEqual([true, false]);
 });
 
-test.each(['neither', { target: 50 }] as const)('where %j is better, no test can say which run is', async (better) => {
+test.each(['neither', { target: 50 }] as const)('if %j is better, no test can say which run is', async (better) => {
   expect(await tiesBy({ range: [0, 100], better })).toEqual([undefined, undefined]);
 });

@@ -1,4 +1,4 @@
-// In which form a command writes.
+// The format in which a command writes.
 
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ test.each([
   expect(formatOf(settings, FORMATS)).toBe(format);
 });
 
-test('two forms at once are refused', () => {
+test('two formats at once are refused', () => {
   expect(() => formatOf({ json: true, format: 'md' }, FORMATS)).toThrow('--json and --format md exclude each other');
 });
 
@@ -41,7 +41,7 @@ test.each([
   expect(code).toBe(2);
 });
 
-/** A folder with a program of this name, which writes its arguments, a line each, into `shown`. */
+/** A folder with a program of this name, which writes its arguments, one per line, to `shown`. */
 async function fakeProgram(name: string) {
   const dir = await temporaryFolder();
   const shown = join(dir, 'shown');
@@ -52,7 +52,7 @@ async function fakeProgram(name: string) {
   return { program, path: `${dir}:/usr/bin:/bin`, shown: () => vi.waitFor(() => readFile(shown, 'utf8'), 5000) };
 }
 
-/** An `Io` that keeps what goes to stderr. */
+/** An `Io` that collects stderr. */
 function ioWith(env: Record<string, string>, cwd = '/') {
   const said: string[] = [];
   const sink = { isTTY: false, columns: 80, write: (text: string) => void said.push(text) };
@@ -61,7 +61,7 @@ function ioWith(env: Record<string, string>, cwd = '/') {
 }
 
 describe.skipIf(process.platform === 'win32')('the browser', () => {
-  test('is the command that BROWSER names, which gets the address as one argument and no shell', async () => {
+  test('is the command named by BROWSER, which gets the address as one argument without a shell', async () => {
     const { program, path, shown } = await fakeProgram('my browser');
     const { io, said } = ioWith({ BROWSER: program, PATH: path });
     await openInBrowser('http://127.0.0.1:1/?token=a&b=$(id)', io);
@@ -83,7 +83,7 @@ describe.skipIf(process.platform === 'win32')('the browser', () => {
     expect(await shown()).toBe(args);
   });
 
-  test('that cannot be started is a note that has the address', async () => {
+  test('that cannot be started causes a note with the address', async () => {
     const dir = await temporaryFolder();
     const { io, said } = ioWith({ PATH: dir, BROWSER: 'no\u0007ne' });
     await openInBrowser('file:///a.html', io);
@@ -106,7 +106,7 @@ describe.skipIf(process.platform === 'win32')('the browser', () => {
   });
 });
 
-test('the link of a page is plain text without blanks, whatever its path holds', async () => {
+test('the link to a page is plain text without spaces, whatever its path contains', async () => {
   const cwd = join(await temporaryFolder(), 'a b#c?\u001b[2J\u202e%');
   await mkdir(cwd);
   const link = await pageLink('päge.html', { open: false }, ioWith({}, cwd).io);

@@ -1,4 +1,4 @@
-// The way from a judged run to a comparison with no path typed twice: one SQLite file for all, and lines to be pasted.
+// From a judged run to a comparison without typing a path twice: one SQLite file for all, and commands to paste.
 
 import { cp, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 
 describe('one SQLite file', () => {
-  test('is where score writes, and what it says to type next can be pasted', async () => {
+  test('is what score writes to, and the suggested next commands can be pasted', async () => {
     await judgedRun(join(dir, 'a'), { label: 'step-1', rating: around(3), meta: { step: '1' } });
     await judgedRun(join(dir, 'b'), { label: 'step 2', rating: around(3.5, 1), meta: { step: '2' } });
     const first = await run('score a');
@@ -27,7 +27,7 @@ describe('one SQLite file', () => {
     expect(lines).toEqual(['awb leaderboard', 'awb report --run 2', 'awb compare BASE 2']);
   });
 
-  test('serves every line that score says next', async () => {
+  test('is enough for every command that score suggests', async () => {
     await cp(join(ROOT, 'fixtures/runs-awb-2'), dir, { recursive: true });
     for (const step of ['100', '200']) {
       const path = join(dir, `step-${step}/judged.manifest.json`);
@@ -45,7 +45,7 @@ describe('one SQLite file', () => {
     }
   });
 
-  test('is named by AWB_DB for all, and by --db in the lines where it is another', async () => {
+  test('is set for all by AWB_DB, and named by --db in the suggestions if it differs', async () => {
     await judgedRun(join(dir, 'a'), { label: 'one', rating: around(3), meta: { step: '1' } });
     await judgedRun(join(dir, 'b'), { label: 'two', rating: around(3), meta: { step: '2' } });
     const env = { AWB_DB: 'mine.sqlite' };
@@ -58,7 +58,7 @@ describe('one SQLite file', () => {
   });
 });
 
-test('of a folder with two judgings score names both', async () => {
+test('for a folder with two judgings, score names both', async () => {
   await judgedRun(join(dir, 'a'), { label: 'step-1', rating: around(3), rows: 6 });
   await judgedRun(join(dir, 'b'), { label: 'step-1', rating: around(2), rows: 6, identity: { judge: 'judge-b' } });
   await rename(join(dir, 'b/judged.jsonl'), join(dir, 'a/judged.judge-b.jsonl'));

@@ -1,4 +1,4 @@
-// The status of runs, read again and again while they work: only what was appended is read, and sums are those of the whole journal.
+// The status of working runs, read repeatedly: only what was appended is read, and sums cover the entire journal.
 
 import { appendFile, mkdir, rename, rmdir, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -49,14 +49,14 @@ beforeEach(async () => {
   await writeManifest(join(dir, 'predictions.manifest.json'), MANIFEST);
 });
 
-/** The status as one who has read before has it; it has to be that of one who has not. */
+/** The status from an incremental read; it must equal that of a first read. */
 async function statusNow() {
   const again = await readStatuses(dir, 'out', NOW, readings);
   expect(again).toEqual(await readStatuses(dir, 'out', NOW));
   return again;
 }
 
-test('what is appended is added, half a line once it is whole, and a row that is asked again counts once', async () => {
+test('appended lines are added, half a line once it is complete, and a row that is asked again counts once', async () => {
   await writeFile(journal, Buffer.concat([lineOf(1), lineOf(2, 'timeout'), lineOf(3).subarray(0, 40)]));
   expect(await statusNow()).toMatchObject([{ ok: 1, failed: 1, left: 7, tokens: 1220, usd: 0.014 }]);
   await appendFile(journal, Buffer.concat([lineOf(3).subarray(40), lineOf(2)]));
@@ -65,7 +65,7 @@ test('what is appended is added, half a line once it is whole, and a row that is
   expect(await statusNow()).toMatchObject([{ ok: 1, failed: 0, tokens: 1110 }]);
 });
 
-test('what was read stays read: a record that is damaged afterwards still counts', async () => {
+test('a record that was read still counts if it is damaged afterwards', async () => {
   await writeFile(journal, lineOf(1));
   await readStatuses(dir, 'out', NOW, readings);
   await writeFile(journal, Buffer.concat([lineOf(1).fill('x', 0, 9), lineOf(2)]));
@@ -73,13 +73,13 @@ test('what was read stays read: a record that is damaged afterwards still counts
   expect(await readStatuses(dir, 'out', NOW)).toMatchObject([{ ok: 1 }]);
 });
 
-test('two readers at once add nothing twice', async () => {
+test('two readers at once count nothing twice', async () => {
   await writeFile(journal, Buffer.concat([lineOf(1), lineOf(2)]));
   const both = await Promise.all([1, 2].map(() => readStatuses(dir, 'out', NOW, readings)));
   expect(both).toMatchObject([[{ ok: 2, tokens: 1220 }], [{ ok: 2, tokens: 1220 }]]);
 });
 
-test('another journal in its place is read from its beginning, and so are new sums to begin with', async () => {
+test('another journal in its place is read from the start, and new initial sums are read again', async () => {
   await writeFile(journal, lineOf(1));
   await statusNow();
   await writeFile(join(dir, 'other'), Buffer.concat([lineOf(4), lineOf(5), lineOf(6)]));
@@ -89,7 +89,7 @@ test('another journal in its place is read from its beginning, and so are new su
   expect(await statusNow()).toMatchObject([{ ok: 3, tokens: 330 }]);
 });
 
-test('a journal that cannot be read is an error once, and is read whole when it can be again', async () => {
+test('an unreadable journal is an error each time, and is read in full once it is readable', async () => {
   await mkdir(journal);
   await expect(readStatuses(dir, 'out', NOW, readings)).rejects.toThrow('regular file');
   await rmdir(journal);
