@@ -1,4 +1,4 @@
-// What the document of a calibration says beside its figures.
+// What the document of a calibration says in addition to its figures.
 
 import { expect, it } from 'vitest';
 import { calibrationDocument } from '../../src/cli/calibrate.js';
@@ -11,7 +11,7 @@ const documentOf = (change: object = {}) =>
     {},
   );
 
-it('names the judge by its snapshot, and all that its ratings depend on', () => {
+it('names the judge by its snapshot, and everything that its ratings depend on', () => {
   expect(documentOf({ notices: ['A note.'] })).toMatchObject({
     judge_model: 'judge-2026-01-01',
     rubric_pack: 'awb-3 (0123456789ab)',
@@ -22,7 +22,7 @@ it('names the judge by its snapshot, and all that its ratings depend on', () => 
   });
 });
 
-it('leaves out what the manifest does not tell', () => {
+it('omits what the manifest does not say', () => {
   expect(documentOf({ identity: {} })).toMatchObject({
     judge_model: 'a judge that is not recorded',
     rubric_pack: '',

@@ -1,4 +1,4 @@
-// A run under nohup, and what becomes of it when its terminal goes.
+// A run under nohup, and what happens to it when its terminal closes.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -14,7 +14,7 @@ afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => server.close()));
 });
 
-/** Starts `awb infer` through a shell that prints its process id, hangs it up after its first request, and says how it ended. */
+/** Starts `awb infer` through a shell that prints its process id, sends SIGHUP after its first request, and returns how it ended. */
 async function hungUp(script: string): Promise<{ code: number | null; count: number }> {
   let release = () => {};
   const released = new Promise<void>((done) => {
@@ -38,7 +38,7 @@ async function hungUp(script: string): Promise<{ code: number | null; count: num
   await expect.poll(() => server.count, { timeout: 25_000 }).toBeGreaterThan(0);
   process.kill(pid, 'SIGHUP');
   const ended = new Promise<number | null>((done) => shell.on('close', done));
-  // A process that heeds the signal has said so by now; one that does not goes on once it gets its answers.
+  // A process that obeys the signal has said so by now; one that ignores it continues once it gets its answers.
   await new Promise((done) => setTimeout(done, 300));
   release();
   return { code: await ended, count: server.count };
@@ -54,9 +54,9 @@ function firstLineOf(child: ChildProcess): Promise<number> {
   });
 }
 
-// Windows has no hang-up to speak of, and bash stands for whoever starts a program.
+// Windows has no real hang-up, and bash represents whatever starts a program.
 describe.runIf(existsSync('/bin/bash'))('a hang-up', () => {
-  test('ends a run in order', async () => {
+  test('ends a run cleanly', async () => {
     const { code, count } = await hungUp('"$0" "$@" > run.out & echo $!; wait $!');
     expect(code).toBe(143);
     expect(count).toBeLessThan(6);
@@ -84,7 +84,7 @@ describe('the traces of nohup', () => {
     ['another name like it', { _: '/usr/bin/not-nohup' }, nothing, nothing, false],
     ['its output', {}, nothing, () => '/home/u/nohup.out', true],
     ['a parent that ignores hang-ups', {}, status('0000000000001001'), nothing, true],
-    ['a parent that ignores others', {}, status('0000000000001000'), nothing, false],
+    ['a parent that ignores other signals', {}, status('0000000000001000'), nothing, false],
   ])('%s', (_what, env, file, link, expected) => {
     expect(outlivesHangUp(env, file, link)).toBe(expected);
   });

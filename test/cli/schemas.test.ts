@@ -1,4 +1,4 @@
-// The JSON Schemas in schemas/: as the program's forms say, for files that users write and documents that commands print.
+// The JSON Schemas in schemas/ match the program's schemas, for files that users write and documents that commands print.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { awb, RECORDED, ROOT, temporaryFolder } from '../support/cli.js';
 const FOLDER = join(ROOT, 'schemas');
 const schemas = await jsonSchemas(COMMANDS);
 
-test('schemas/ holds them all, and nothing else; vitest -u writes them', async () => {
+test('schemas/ contains all of them and nothing else; vitest -u writes them', async () => {
   for (const [name, text] of Object.entries(schemas)) {
     await expect(text).toMatchFileSnapshot(join(FOLDER, `${name}.json`));
   }
@@ -23,7 +23,7 @@ test('schemas/ holds them all, and nothing else; vitest -u writes them', async (
   );
 });
 
-/** Whether the value is as the JSON Schema says, by what is read back from its text. */
+/** Whether the value follows the JSON Schema, decided by what is read back from its text. */
 function fits(name: string, value: unknown): boolean {
   return z.fromJSONSchema(JSON.parse(schemas[name] ?? '')).safeParse(value).success;
 }
@@ -86,7 +86,7 @@ test('every event of a run fits its JSON Schema, and no other line does', async 
   expect(events.some((event) => fits('events', { ...event, at: 5 }))).toBe(false);
 });
 
-test('every document that the contract holds fits its JSON Schema', () => {
+test('every document of the contract fits its JSON Schema', () => {
   const contract = join(ROOT, 'fixtures/contract');
   const lines = readdirSync(contract).flatMap((name) => readFileSync(join(contract, name), 'utf8').split('\n'));
   const documents = lines.filter((line) => line.startsWith('{"schema":"awb.')).map((line) => JSON.parse(line));

@@ -1,4 +1,4 @@
-// What is written into a job's log holds no command for its runner, however the text is cut into writes.
+// A job's log contains no command for its runner, however the text is cut into writes.
 
 import { describe, expect, it, test } from 'vitest';
 import { openCommandFilter } from '../../src/cli.js';
@@ -43,6 +43,6 @@ it('a JSON document stays the same document', () => {
   }
 });
 
-it('what only looks like JSON gets no command through', () => {
+it('what only looks like JSON passes no command through', () => {
   expect(written('{\n::error::x\n##[error]}\n')).not.toMatch(isCommand);
 });

@@ -1,4 +1,4 @@
-// Joined journals: whatever the parts and their order, what stands of a row is what one journal of all of them would say.
+// Merged journals: whatever the parts and their order, each row has the record that a single journal of all parts would give it.
 
 import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ async function written(folder: string, name: string, records: readonly JournalRe
   return { name, path, isOwn: name === 'own' };
 }
 
-/** Joins journals of these records; gives the join, and the text that stands of each id. */
+/** Merges journals of these records; returns the merge, and the final text of each id. */
 async function joined(parts: Readonly<Record<string, readonly JournalRecord[]>>) {
   const folder = await temporaryFolder();
   const journals = await Promise.all(Object.entries(parts).map(([name, own]) => written(folder, name, own)));
@@ -45,11 +45,11 @@ async function standingIn(path: string): Promise<Map<string, unknown>> {
   return standing;
 }
 
-describe('of a row that two parts have', () => {
+describe('if two parts have a row', () => {
   test.each<[string, JournalRecord[], JournalRecord[], string]>([
-    ['a finished record stands against a failed one', [record(1, 'a', true, 1)], [record(1, 'b', false, 2)], 'a'],
-    ['in whichever part it is', [record(1, 'a', false, 3)], [record(1, 'b', true, 2)], 'b'],
-    ['of two failures the later one', [record(1, 'a', false, 3)], [record(1, 'b', false, 2)], 'a'],
+    ['a finished record wins over a failed one', [record(1, 'a', true, 1)], [record(1, 'b', false, 2)], 'a'],
+    ['whichever part it is in', [record(1, 'a', false, 3)], [record(1, 'b', true, 2)], 'b'],
+    ['the later of two failures wins', [record(1, 'a', false, 3)], [record(1, 'b', false, 2)], 'a'],
     [
       'the last record of a part counts, not its first',
       [record(1, 'a', false, 1), record(1, 'b', true, 2)],
@@ -68,7 +68,7 @@ describe('of a row that two parts have', () => {
     }
   });
 
-  test('the same one counts as such, and different finished ones are refused', async () => {
+  test('identical records count as such, and different finished ones are refused', async () => {
     const same = [record(1, 'a', true, 1), record(2, 'b', true, 1)];
     const { join } = await joined({ p: same, q: [record(1, 'a', true, 5)] });
     expect([join.alike, join.mended]).toEqual([1, 0]);
@@ -78,14 +78,14 @@ describe('of a row that two parts have', () => {
     });
   });
 
-  test('a copy of what stands in a third part does not bring another one to the end', async () => {
+  test('a copy of a record in a third part does not move another one to the end', async () => {
     const parts = { own: [record(1, 'a', true, 1)], p: [record(1, 'a', true, 1)], q: [record(1, 'b', false, 9)] };
     const { standing, lines } = await joined(parts);
     expect([[...standing.values()], lines]).toEqual([['a'], 2]);
   });
 });
 
-test('damaged and torn lines of a part are passed over, and said', async () => {
+test('damaged and torn lines of a part are skipped and reported', async () => {
   const folder = await temporaryFolder();
   const part = await written(folder, 'p', [record(1, 'a', true, 1), record(2, 'b', true, 1), record(3, 'c', true, 1)]);
   const text = (await readFile(part.path, 'utf8')).replace('"b"', '"x"').slice(0, -10);
@@ -96,7 +96,7 @@ test('damaged and torn lines of a part are passed over, and said', async () => {
   expect(await readFile(part.path, 'utf8')).toBe(text);
 });
 
-test('random splits, in any order, joined in any grouping and again, say of every row what the whole journal says', async () => {
+test('random splits in any order, merged in any grouping and repeatedly, give every row what the complete journal gives', async () => {
   for (let seed = 1; seed <= 25; seed++) {
     const random = randomFrom(seed);
     const rows = 1 + Math.floor(random() * 40);
@@ -104,7 +104,7 @@ test('random splits, in any order, joined in any grouping and again, say of ever
     const parts: JournalRecord[][] = Array.from({ length: count }, () => []);
     const whole = new Map<string, unknown>();
     for (let id = 0; id < rows; id++) {
-      // A row is asked in one part until it is done, and may have failed in others.
+      // One part asks a row until it is done; it may have failed in others.
       const home = Math.floor(random() * count);
       for (let at = 0; at < count; at++) {
         if (at !== home && random() < 0.2) parts[at]?.push(record(id, `lost ${id} ${at}`, false, at));
@@ -136,7 +136,7 @@ test('random splits, in any order, joined in any grouping and again, say of ever
   }
 });
 
-test('a part whose journal is not there has no row, and keeps nobody else from being joined', async () => {
+test('a part without a journal has no rows, and does not keep the others from being merged', async () => {
   const folder = await temporaryFolder();
   const there = await written(folder, 'there', [record(1, 'a', true, 1)]);
   const gone = { name: 'gone', path: join(folder, 'gone'), isOwn: false };

@@ -1,4 +1,4 @@
-// What joined manifests say: sums that come out the same however often a part is merged, and identities held against each other.
+// What merged manifests say: sums that stay the same however often a part is merged, and identities checked against each other.
 
 import { describe, expect, test } from 'vitest';
 import { mergedManifest, sharedIdentity } from '../../../src/cli/merge/parts.js';
@@ -43,7 +43,7 @@ const ownOf = (merged: Manifest) => ({ dir: '/own', manifest: merged, isOwn: tru
 describe('the manifest of a merged run', () => {
   const one = mergedManifest([partOf('1/3'), partOf('2/3')], IDENTITY);
 
-  test('sums pace and what no record holds, and unites hosts, models and notices', () => {
+  test('sums pace and what no record contains, and unites hosts, models and notices', () => {
     expect(one).toMatchObject({
       pace: { calls: 20, seconds: 0.2 },
       unrecorded: { calls: 4, usage: { promptTokens: 10 }, uncounted: { sent: 14, received: 0 } },
@@ -57,7 +57,7 @@ describe('the manifest of a merged run', () => {
     expect(checkedManifest(JSON.parse(JSON.stringify(one)), 'merged')).toEqual(one);
   });
 
-  test('counts a part once that is merged again, moved or continued since, and adds a late one', () => {
+  test('counts a part once if it is merged again, moved or continued since, and adds a late one', () => {
     const continued = { ...partOf('2/3', { pace: { calls: 15, seconds: 0.4 } }), dir: '/moved' };
     const two = mergedManifest([ownOf(one), continued, partOf('3/3')], IDENTITY);
     expect(two.pace).toEqual({ calls: 35, seconds: 0.6 });
@@ -69,7 +69,7 @@ describe('the manifest of a merged run', () => {
     ]);
   });
 
-  test('has the price of the part that ended last, and of a part nothing but the counts that there are', () => {
+  test('has the price of the part that ended last, and only the counts that a part has', () => {
     const priced = (model: string, endedAt: string) => ({
       price: { model, source: 'list', input: 1, output: 1 },
       endedAt,
@@ -89,7 +89,7 @@ describe('the manifest of a merged run', () => {
   });
 });
 
-test('parts of one identity share it, and others are told field by field', () => {
+test('parts with one identity share it, and differences are named field by field', () => {
   const a = { name: 'a', identity: { x: { y: 1 }, z: 2 } };
   expect(sharedIdentity([a, { name: 'b', identity: { z: 2, x: { y: 1 } } }])).toEqual(a.identity);
   const other = { name: 'c', identity: { x: { y: 3 } } };

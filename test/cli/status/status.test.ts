@@ -1,4 +1,4 @@
-// The status of runs in words: on 80 columns nothing that counts is cut off.
+// The status of runs in words: in 80 columns, nothing important is cut off.
 
 import { expect, test } from 'vitest';
 import { statusText } from '../../../src/cli/status.js';
@@ -22,7 +22,7 @@ const RUN: RunStatus = {
 
 const LOOK = { columns: 80, color: false, blocks: false };
 
-test('a long folder, a far host and large counts keep the state and the time left within 80 columns', () => {
+test('with a long folder, a long host and large counts, state and time left stay within 80 columns', () => {
   const runs = [RUN, { ...RUN, dir: 'a', state: 'incomplete' } as const];
   const text = statusText(runs, sumOf(runs), Date.parse('2026-11-22T01:00:05.000Z'), LOOK);
   const lines = text.split('\n');
@@ -35,7 +35,7 @@ test('a long folder, a far host and large counts keep the state and the time lef
   expect(lines.filter((line) => line.startsWith('    refused 1,234: a reason'))).toHaveLength(2);
 });
 
-test('names that would steer the terminal are shown as text', () => {
+test('names that could control the terminal are shown as text', () => {
   const text = statusText([{ ...RUN, dir: 'a\u001b[2J', label: 'b\u0007' }], sumOf([RUN]), 0, LOOK);
   expect(text).not.toMatch(/[\u0007\u001b]/);
 });

@@ -1,4 +1,4 @@
-// Checkpoints in a folder: their order, their markers, and when one counts as another.
+// Checkpoints in a folder: their order, their markers, and when a changed one counts as new.
 
 import { mkdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -16,7 +16,7 @@ async function folder(...files: string[]): Promise<string> {
   return dir;
 }
 
-test('numbers stand in their order, and a marker may lie within a folder or beside it', async () => {
+test('numbers are sorted by value, and a marker may be inside a folder or next to it', async () => {
   const dir = await folder(
     'step-10/COMPLETE',
     'step-9/a',
@@ -31,7 +31,7 @@ test('numbers stand in their order, and a marker may lie within a folder or besi
   expect(complete[1]?.path).toBe(join(dir, 'step-9'));
 });
 
-test('a pattern takes names by * and ?, and nothing else in it has a meaning', async () => {
+test('a pattern matches names by * and ?, and nothing else in it is special', async () => {
   const dir = await folder('step-1/DONE', 'step-22/DONE', 'step(3)/DONE', 'other/DONE');
   const names = async (pattern: string) =>
     (await checkpointsIn(dir, { pattern, marker: 'DONE' })).map(({ name }) => name);
@@ -40,7 +40,7 @@ test('a pattern takes names by * and ?, and nothing else in it has a meaning', a
   expect(await names('step(*)')).toEqual(['step(3)']);
 });
 
-test('a checkpoint is another one once its marker is written anew', async () => {
+test('a checkpoint counts as new once its marker is rewritten', async () => {
   const dir = await folder('step-1/weights', 'step-1/COMPLETE');
   const stamp = async () => (await checkpointsIn(dir, { pattern: '*', marker: 'COMPLETE' }))[0]?.stamp;
   const first = await stamp();
@@ -50,7 +50,7 @@ test('a checkpoint is another one once its marker is written anew', async () => 
   expect(await stamp()).not.toBe(first);
 });
 
-test('a folder that cannot be read is named', async () => {
+test('an unreadable folder is named', async () => {
   const dir = await folder();
   await rm(dir, { recursive: true });
   await expect(checkpointsIn(dir, { pattern: '*', marker: 'COMPLETE' })).rejects.toMatchObject({

@@ -1,4 +1,4 @@
-// Commands as users write them: how they are split, and that what is filled in stays a word.
+// Commands as users write them: how they are split, and that an inserted value stays one word.
 
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
@@ -21,7 +21,7 @@ test('nothing is read as a variable, a pipe or a pattern', () => {
   ]);
 });
 
-test('several words are taken as they are', () => {
+test('several words are used as they are', () => {
   expect(wordsOf(['sh', '-c', 'serve "$0" | tee log'], '--serve-command')).toEqual([
     'sh',
     '-c',
@@ -29,13 +29,13 @@ test('several words are taken as they are', () => {
   ]);
 });
 
-test.each(['serve "a', "serve 'a", 'serve a\\'])('a quote or backslash without an end is refused: %s', (text) => {
+test.each(['serve "a', "serve 'a", 'serve a\\'])('an unclosed quote or a final backslash is refused: %s', (text) => {
   expect(() => wordsOf([text], '--serve-command')).toThrow(
     '--serve-command: close the quote, or complete the backslash',
   );
 });
 
-test('what is filled in is one word, and is not filled in again', () => {
+test('an inserted value is one word, and is not expanded again', () => {
   const checkpoint = `/a b/{port} "$(id)'; x`;
   expect(filled(['serve', '--at={port}', '{checkpoint}', '{other}', '{}'], { checkpoint, port: '80' })).toEqual([
     ...['serve', '--at=80', checkpoint, '{other}', '{}'],
