@@ -1,10 +1,10 @@
-// What the configuration file can set.
+// What the configuration file may contain.
 
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import { KINDS, refusalOf, resolveWith, settingsWith } from '../support/settings.js';
 
-describe('what the configuration file can set', () => {
+describe('what the configuration file may contain', () => {
   test.each<[keyof typeof KINDS, string, unknown]>([
     ['text', 'x: 1.10', '1.10'],
     ['text', 'x: "quoted"', 'quoted'],

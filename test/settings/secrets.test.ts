@@ -1,4 +1,4 @@
-// Secrets in settings: noted, and never shown.
+// Secrets among the settings: collected, and never shown.
 
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
@@ -40,18 +40,18 @@ describe('secrets', () => {
     expect(message).toBe('--api-key: expected another key');
   });
 
-  test('an empty key on the command line counts as not given', async () => {
+  test('an empty key on the command line counts as not set', async () => {
     const { settings } = await resolveWith(options, { flags: { 'api-key': [''] }, env: { AWB_API_KEY: 'from-env' } });
     expect(settings.apiKey).toBe('from-env');
   });
 
-  test('keys of other programs in the environment are kept back too, but not EMPTY, which means none', async () => {
+  test("other programs' keys in the environment are hidden too, except EMPTY, which means no key", async () => {
     const secrets = new Set<string>();
     await resolveWith(options, { env: { OPENAI_API_KEY: 'sk-abcdefgh', VLLM_API_KEY: 'EMPTY' }, secrets });
     expect([...secrets]).toEqual(['sk-abcdefgh']);
   });
 
-  test('passwords of proxies are kept back, as written and as decoded', async () => {
+  test('passwords of proxies are hidden, both as written and decoded', async () => {
     const secrets = new Set<string>();
     const env = { HTTP_PROXY: 'http://me:pass%20word@proxy:1', https_proxy: 'me:no address@proxy', NO_PROXY: 'a,b' };
     await resolveWith(options, { env: { ...env, ALL_PROXY: 'socks4://me:100%zz-zz@h' }, secrets });
@@ -71,7 +71,7 @@ describe('secrets', () => {
     expect(settings.url).toBe('http://u:100%zz@h/v1');
   });
 
-  test('a password in a URL is kept back', async () => {
+  test('a password in a URL is hidden', async () => {
     const secrets = new Set<string>();
     const { shown } = await resolveWith(options, { flags: { url: ['https://me:pass%20word@host/v1'] }, secrets });
     expect(shown.url).toBe('https://host/v1');

@@ -1,4 +1,4 @@
-// Messages about names that no option has.
+// What is said about names that no option has.
 
 import { describe, expect, test } from 'vitest';
 import type { OptionTable } from '../../src/settings/command.js';
@@ -25,7 +25,7 @@ describe('unknown names', () => {
       'awb.yaml:2: unknown setting "max-tokns"; did you mean "max-tokens"?',
     ],
     [
-      "another command's setting in this one's section",
+      "another command's setting in this command's section",
       { yaml: 'infer:\n  judge-model: m' },
       'awb.yaml:2: unknown setting "judge-model"; see --help for the flags',
     ],
@@ -39,7 +39,7 @@ describe('unknown names', () => {
     expect((await refusalOf(settingsWith(options, given))).message).toBe(expected);
   });
 
-  test('an unknown variable is only a warning, since another program may read it', async () => {
+  test('a variable causes a warning, since it may belong to another program', async () => {
     const { warnings, problems } = await resolveWith(options, { env: { AWB_MAX_TOKEN: '1' } });
     expect(problems).toEqual([]);
     expect(warnings).toEqual([

@@ -1,4 +1,4 @@
-// Settings that are missing, or exclude each other.
+// Settings that are missing or mutually exclusive.
 
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
@@ -37,7 +37,7 @@ describe('missing settings', () => {
     expect(exitCode).toBe(EXIT.usage);
   });
 
-  test('are only those that the other settings make necessary', async () => {
+  test('include only those that the other settings make necessary', async () => {
     const flags = { 'data-dir': ['d'], 'model-name': ['m'], baseline: ['empty'] };
     const resolved = await resolveWith(command.options, { flags });
     expect(() => requireSettings(lineOf(command), resolved)).not.toThrow();
@@ -60,7 +60,7 @@ describe('the address of an endpoint', () => {
     ['http://a:1/v1/chat/completions', 'http://a:1/v1'],
     ['http://a:1/v1/completions/', 'http://a:1/v1'],
     ['https://u:hidden-word@a/x/Chat/Completions?key=hidden-too', 'https://u:hidden-word@a/x?key=hidden-too'],
-  ])('loses the path of a call at its end, with a word on it: %s', async (given, clean) => {
+  ])('loses the path of a call at its end, with a notice: %s', async (given, clean) => {
     for (const one of [
       { flags: { 'model-base-url': [`http://b/v1,${given}`], 'base-url': [given] } },
       { env: { AWB_MODEL_BASE_URL: `http://b/v1,${given}`, AWB_BASE_URL: given } },
@@ -78,7 +78,7 @@ describe('the address of an endpoint', () => {
     }
   });
 
-  test('is left alone if it is a base URL, or not an endpoint', async () => {
+  test('is unchanged if it is a base URL, or the URL of something else', async () => {
     const urls = ['http://a/completions-api/v1', 'http://a/chat', 'http://completions:1/v1'];
     const flags = { 'model-base-url': urls, 'tracking-uri': ['http://m/completions'] };
     const { settings, warnings } = await resolveWith(options, { flags });

@@ -34,7 +34,7 @@ describe('the source of a value', () => {
     expect((await resolveWith(options, {})).settings.maxTokens).toBe(1);
   });
 
-  test('a missing file is reported with the source that named it', async () => {
+  test('a missing file is reported, with what named it', async () => {
     const { message, exitCode } = await refusalOf(settingsWith(options, { flags: { config: ['no.yaml'] } }));
     expect(message).toBe('cannot read the configuration file no.yaml (--config): ENOENT');
     expect(exitCode).toBe(EXIT.inputMissing);
@@ -53,7 +53,7 @@ describe('the source of a value', () => {
   });
 });
 
-describe('the values of variables', () => {
+describe('what a variable may contain', () => {
   test.each<[keyof typeof KINDS, string, string, unknown]>([
     ['boolean', 'AWB_X', 'yes', true],
     ['boolean', 'AWB_X', '0', false],
@@ -64,7 +64,7 @@ describe('the values of variables', () => {
     expect(settings.x).toEqual(value);
   });
 
-  test('a wrong value is named with its variable', async () => {
+  test('a wrong value is reported with its variable', async () => {
     const { message } = await refusalOf(settingsWith({ x: KINDS.boolean }, { env: { AWB_X: 'maybe' } }));
     expect(message).toBe('AWB_X "maybe": expected true or false');
   });

@@ -1,10 +1,10 @@
-// What an option of each kind accepts, and what is said of invalid text.
+// What an option of each kind accepts, and what is said about a text that it does not accept.
 
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import { KINDS, refusalOf, resolveWith, settingsWith } from '../support/settings.js';
 
-describe('the values of flags', () => {
+describe('what a flag may contain', () => {
   test.each<[keyof typeof KINDS, readonly string[] | boolean, unknown]>([
     ['text', ['first', 'last'], 'last'],
     ['url', ['http://127.0.0.1:8000/v1'], 'http://127.0.0.1:8000/v1'],
