@@ -1,4 +1,4 @@
-// awb agree: ratings put to the predictions that they are of, what is left out and why, and what is printed.
+// awb agree: matching ratings with their predictions, what is left out and why, and what is printed.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,10 +14,10 @@ const ROWS: MadeRow[] = Array.from({ length: 12 }, (_, at) => ({
   domain: at < 8 ? 'mcp' : 'os',
   rating: 1 + (at % 5),
 }));
-/** A person who agrees with the judge on every row but each third, which they rate one lower. */
+/** A person who agrees with the judge on every row, except each third one, which they rate one lower. */
 const like = (row: MadeRow, at: number) => Math.max(1, (row.rating ?? 3) - (at % 3 === 0 ? 1 : 0));
 
-/** A row that the judged file does not have. */
+/** A row that is not in the judged file. */
 const stranger = (name: string): MadeRow => ({ name, rating: 3 });
 
 let dir: string;
@@ -36,7 +36,7 @@ const agree = (ratings: string, ...args: string[]) =>
 const ann = (rows = ROWS) => rows.map((row, at) => ratingLine(row, 'Ann', like(row, at)));
 
 describe('what is printed', () => {
-  it('fits into 80 columns, with raters, figures, domains and how to read them', async () => {
+  it('fits in 80 columns, with raters, figures, domains and how to read them', async () => {
     const bob = ROWS.slice(0, 9).map((row, at) => ratingLine(row, 'Bob', 5 - (at % 4)));
     const ratings = `${await file('ann.jsonl', ann())},${await file('bob.jsonl', bob)}`;
     const { code, stdout, stderr } = await agree(ratings);
@@ -51,7 +51,7 @@ describe('what is printed', () => {
     await holdMessage('agree', args, {}, { cwd: dir });
   });
 
-  it('is the same for the same seed, and as JSON unrounded', async () => {
+  it('is the same for the same seed, and unrounded as JSON', async () => {
     await file('ann.jsonl', ann());
     const [first, second] = [await agree('ann.jsonl', '--json'), await agree('ann.jsonl', '--json')];
     expect(second).toEqual(first);
@@ -71,7 +71,7 @@ describe('what is printed', () => {
     expect(found).toMatchObject({ dimensions: { format: { bias: { value: (25 * higher) / 12 } } } });
   });
 
-  it('says that one person is no ceiling, and that a few trajectories have no interval', async () => {
+  it('says that one person gives no ceiling, and that a few trajectories have no interval', async () => {
     await file('ann.jsonl', ann(ROWS.slice(0, 4)));
     const { stdout } = await agree('ann.jsonl');
     expect(stdout).toContain('under People: no two people rated the same predictions');
@@ -79,7 +79,7 @@ describe('what is printed', () => {
     expect(stdout).not.toMatch(/ to -?\d/);
   });
 
-  it('is there in moments where 200 people rated one prediction, and refused where more did', async () => {
+  it('appears quickly if 200 people rated one prediction, and is refused for more', async () => {
     const crowd = (people: number) =>
       Array.from({ length: people }, (_, at) => ratingLine(ROWS[0] as MadeRow, `p${at}`, 1 + (at % 5)));
     const { code, stdout } = await agree(await file('crowd.jsonl', crowd(200)), '--json');
@@ -87,7 +87,7 @@ describe('what is printed', () => {
     const { dimensions, total } = JSON.parse(stdout);
     expect(total).toMatchObject({ judge: { rows: 200 }, people: { rows: 1 } });
     expect(dimensions.format.people).toMatchObject({ rows: 19_900, clusters: 1 });
-    // Over one prediction two people differ by what chance has them differ.
+    // Over a single prediction, people agree only by chance.
     expect(dimensions.format.people.kappa).toBeCloseTo(0, 12);
     const refused = await agree(await file('more.jsonl', crowd(201)), '--json');
     expect(refused).toMatchObject({
@@ -96,7 +96,7 @@ describe('what is printed', () => {
     });
   });
 
-  it('shows no control characters of a rater', async () => {
+  it("shows no control characters from a rater's name", async () => {
     await file(
       'ann.jsonl',
       ROWS.map((row) => ratingLine(row, '\u001b[31mEve\u202e', 3)),
@@ -108,7 +108,7 @@ describe('what is printed', () => {
 });
 
 describe('ratings that do not count', () => {
-  it('are named with file, line and reason, and the others count', async () => {
+  it('are reported with file, line and reason, and the others count', async () => {
     const [first, second, third, ...rest] = ROWS as [MadeRow, MadeRow, MadeRow, ...MadeRow[]];
     await file('ann.jsonl', [
       ratingLine(stranger('gone'), 'Ann', 3),
@@ -138,7 +138,7 @@ describe('ratings that do not count', () => {
     });
   });
 
-  it('are counted where they are many', async () => {
+  it('are summed up if there are many', async () => {
     const gone = Array.from({ length: 14 }, (_, at) => ratingLine(stranger(`gone${at}`), 'Ann', 3));
     await file('ann.jsonl', [...gone, ...ann()]);
     const { stderr } = await agree('ann.jsonl');
@@ -147,14 +147,14 @@ describe('ratings that do not count', () => {
     expect((await agree('ann.jsonl', '--quiet')).stderr).toBe('');
   });
 
-  it('are all of them where the judged file is another', async () => {
+  it('are all of them if the judged file is a different one', async () => {
     await file('ann.jsonl', [ratingLine(stranger('other'), 'Ann', 3)]);
     const { code, stdout, stderr } = await agree('ann.jsonl');
     expect({ code, stdout }).toEqual({ code: EXIT.badData, stdout: '' });
     expect(stderr).toContain('no rating matches; name the judged file that was rated with --predictions');
   });
 
-  it('outside of 1 to 5 end it, with file and line', async () => {
+  it('outside 1 to 5 stop the command, with file and line', async () => {
     await file('ann.jsonl', [...ann().slice(0, 3), ratingLine(ROWS[0] as MadeRow, 'Ann', 7)]);
     const { code, stdout, stderr } = await agree('ann.jsonl');
     expect({ code, stdout }).toEqual({ code: EXIT.badData, stdout: '' });
@@ -163,7 +163,7 @@ describe('ratings that do not count', () => {
 });
 
 describe('predictions', () => {
-  it('are not looked for in a journal that a glob finds beside them', async () => {
+  it('are not read from a journal that a glob matches next to them', async () => {
     await writeFile(judged.replace('.jsonl', '.journal.jsonl'), '{"key": "k"}\n');
     const found = ['run/judged.jsonl', 'run/judged.journal.jsonl'].flatMap((path) => ['--predictions', path]);
     const args = ['agree', '--ratings', await file('ann.jsonl', ann()), ...found, '--json'];
@@ -184,7 +184,7 @@ describe('predictions', () => {
     });
   });
 
-  it('that the judge could not rate count between people alone', async () => {
+  it('that the judge could not rate count only between people', async () => {
     judged = await judgedFile(
       join(dir, 'failed'),
       ROWS.map((row, at) => (at < 2 ? { ...row, rating: null } : row)),
@@ -195,7 +195,7 @@ describe('predictions', () => {
     });
   });
 
-  it('of two runs are told apart by their hash, and a rating without one is ambiguous', async () => {
+  it('of two runs are distinguished by their hash, and a rating without one is ambiguous', async () => {
     const other = ROWS.map((row) => ({ ...row, rating: 5, prediction: `other ${row.name}` }));
     const otherFile = await judgedFile(join(dir, 'other'), other);
     await file('blind.jsonl', [
@@ -208,7 +208,7 @@ describe('predictions', () => {
     expect(JSON.parse(stdout)).toMatchObject({ predictions: 24, dimensions: { quality: { judge: { kappa: 1 } } } });
   });
 
-  it('of a CSV file without hashes are matched by key, and that is said', async () => {
+  it('are matched by key in a CSV file without hashes, with a notice', async () => {
     const lines = ROWS.map((row) => `${keyOf(row)},"Ann, B.",${Array(5).fill(row.rating).join(',')}\r\n`);
     await file('ann.csv', ['key,rater,format,factuality,consistency,realism,quality\r\n', ...lines]);
     const { stdout, stderr } = await agree('ann.csv', '--json');
@@ -220,7 +220,7 @@ describe('predictions', () => {
     });
   });
 
-  it('are hashed as the judge is shown them', async () => {
+  it('are hashed as the judge sees them', async () => {
     const marked: MadeRow = { name: 'm', rating: 2, prediction: '**Environment Observation:**\n  the text \n' };
     judged = await judgedFile(join(dir, 'marked'), [marked]);
     await file('ann.jsonl', [
@@ -237,8 +237,8 @@ describe('predictions', () => {
 
 it.each([
   ['no ratings', ['--predictions', 'run'], EXIT.usage, '--ratings'],
-  ['a file that is not there', ['--ratings', 'none.jsonl', '--predictions', 'run'], EXIT.inputMissing, 'none.jsonl'],
-  ['a run that is not there', ['--ratings', 'a.jsonl', '--predictions', 'none'], EXIT.inputMissing, 'none'],
+  ['a missing file', ['--ratings', 'none.jsonl', '--predictions', 'run'], EXIT.inputMissing, 'none.jsonl'],
+  ['a missing run', ['--ratings', 'a.jsonl', '--predictions', 'none'], EXIT.inputMissing, 'none'],
   ['too few draws', ['--ratings', 'a.jsonl', '--predictions', 'run', '--draws', '3'], EXIT.usage, '--draws'],
 ])('%s is refused', async (_name, args, code, word) => {
   await file('a.jsonl', ann());

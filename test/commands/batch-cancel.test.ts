@@ -1,4 +1,4 @@
-// awb batch cancel: what has not ended is told to end, and what was done by then can still be fetched.
+// awb batch cancel: batches that have not ended are cancelled, and what was done by then can still be fetched.
 
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -26,7 +26,7 @@ async function submitted(parts: readonly number[], options: Parameters<typeof st
 const states = (server: Awaited<ReturnType<typeof startBatchServer>>) => server.batches.map(({ status }) => status);
 
 describe('awb batch cancel', () => {
-  test('cancels what has not ended, and its results are fetched as far as they go', async () => {
+  test('cancels what has not ended, and fetches the results that exist', async () => {
     const { server, dir } = await submitted([3, 2]);
     server.advance();
     const { code, stdout, stderr } = await awb(['batch', 'cancel', dir]);
@@ -39,10 +39,10 @@ describe('awb batch cancel', () => {
     expect((await readFile(join(dir, 'outputs-0001.jsonl'), 'utf8')).trim().split('\n')).toHaveLength(1);
   });
 
-  test('leaves alone what has ended, also where it ends meanwhile', async () => {
+  test('leaves ended batches alone, even if one ends meanwhile', async () => {
     const troubles: (Trouble | undefined)[] = [];
     const { server, dir } = await submitted([1, 1], { trouble: () => troubles.shift() });
-    // Between the look and the cancelling.
+    // Between the look and the cancellation.
     troubles.push(undefined, undefined, {
       status: 409,
       body: { error: { message: 'Cannot cancel a batch that is completed' } },
@@ -52,7 +52,7 @@ describe('awb batch cancel', () => {
     expect(stderr).toContain('1 batch cancelled');
     server.finish();
     expect((await awb(['batch', 'cancel', dir])).stderr).toContain('nothing to cancel');
-    // What was cancelled is not submitted again by itself.
+    // A cancelled part is not submitted again automatically.
     await awb(['batch', 'submit', dir]);
     expect(server.batches).toHaveLength(2);
   });
@@ -74,7 +74,7 @@ describe('awb batch cancel', () => {
     expect(states(server)).toEqual(['cancelling']);
   });
 
-  test('sends no body that is said to be JSON, and needs no content type of the answer', async () => {
+  test('sends no empty body declared as JSON, and needs no content type in the answer', async () => {
     const types: unknown[] = [];
     const plain = createServer((request, response) => {
       types.push(request.headers['content-type']);

@@ -1,4 +1,5 @@
-// awb batch fetch against a loopback of the Files and Batches API: whatever has come, once, whole and where the run looks for it.
+// awb batch fetch against a loopback of the Files and Batches API: results are fetched as they appear, once, completely, and to where the
+// run looks for them.
 
 import { once } from 'node:events';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -17,7 +18,7 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 
-/** A folder that was submitted to a server of its own. */
+/** A folder that was submitted to its own server. */
 async function submitted(parts: readonly number[], options: Parameters<typeof startBatchServer>[0] = {}) {
   const server = await startBatchServer(options);
   closers.push(server.close);
@@ -38,7 +39,7 @@ function downloads({ requests }: BatchServer): number {
 }
 
 describe('awb batch fetch', () => {
-  test('writes outputs and errors of each part as they came, and names the next step', async () => {
+  test('writes outputs and errors of each part unchanged, and names the next step', async () => {
     const answer = (body: Record<string, unknown>) =>
       JSON.stringify(body).includes('row 2')
         ? { status: 400, body: { error: { message: 'too long', code: 'context_length_exceeded' } } }
@@ -55,7 +56,7 @@ describe('awb batch fetch', () => {
     expect(await readFile(join(dir, 'outputs-0001.jsonl'))).toEqual(output?.content);
   });
 
-  test('fetches what has come while the rest is awaited, and nothing twice', async () => {
+  test('fetches what exists while the rest is awaited, and nothing twice', async () => {
     const { server, dir } = await submitted([1, 1], { looks: 1000, enqueued: { tokens: 50, toldAt: 'creation' } });
     expect((await fetchAll(dir)).code).toBe(EXIT.later);
     server.finish();
@@ -68,7 +69,7 @@ describe('awb batch fetch', () => {
     expect(downloads(server)).toBe(2);
   });
 
-  test('takes what an expired batch has come to, and the rest of it is not sent again unasked', async () => {
+  test('fetches the results of an expired batch, and the rest is sent again only on request', async () => {
     const { server, dir } = await submitted([3], { end: () => ({ status: 'expired', answered: 1 }) });
     server.finish();
     const { code, stdout } = await fetchAll(dir);
@@ -80,7 +81,7 @@ describe('awb batch fetch', () => {
     expect(server.batches).toHaveLength(1);
   });
 
-  test('says what has no result although its batch has ended, and the rest is sent when told to', async () => {
+  test('reports requests without a result after their batch has ended, and the rest is sent on request', async () => {
     const { server, dir } = await submitted([3], {
       end: (batch) => (batch === 0 ? { status: 'expired', answered: 1, isSilent: true } : { status: 'completed' }),
     });
@@ -95,7 +96,7 @@ describe('awb batch fetch', () => {
     expect(await idsIn(dir, 'outputs-0001-2.jsonl')).toEqual(['row-2_0_abc', 'row-3_0_abc']);
   });
 
-  test('starts a download over that broke off in the middle', async () => {
+  test('restarts a download that broke off in the middle', async () => {
     const troubles: Trouble[] = ['half', 'reset', 'half'];
     const trouble = ({ path }: { path: string }) => (path.endsWith('/content') ? troubles.shift() : undefined);
     const { server, dir } = await submitted([50], { trouble });
@@ -105,7 +106,7 @@ describe('awb batch fetch', () => {
     expect(await idsIn(dir, 'outputs-0001.jsonl')).toHaveLength(50);
   });
 
-  test('that is killed at any request leaves no half file among the results, and goes on', {
+  test('if killed at any request, leaves no partial file among the results, and continues', {
     timeout: 120_000,
   }, async () => {
     let wasKilled = true;
@@ -116,7 +117,7 @@ describe('awb batch fetch', () => {
         trouble({ path }) {
           if (kill === undefined || seen++ !== at) return undefined;
           const killIt = kill;
-          // Half of a file has gone out by then.
+          // Half of a file has been sent by then.
           setTimeout(killIt, path.endsWith('/content') ? 20 : 0);
           return path.endsWith('/content') ? 'half-open' : 'hang';
         },
@@ -135,7 +136,7 @@ describe('awb batch fetch', () => {
     }
   });
 
-  test('leaves a file of that name as it is which somebody else has put there', async () => {
+  test('leaves a file with that name unchanged if another program wrote it', async () => {
     const { server, dir } = await submitted([1]);
     await writeFile(join(dir, 'outputs-0001.jsonl'), 'mine\n');
     server.finish();
@@ -144,7 +145,7 @@ describe('awb batch fetch', () => {
     expect(await idsIn(dir, 'outputs-0001-2.jsonl')).toEqual(['row-1_0_abc']);
   });
 
-  test('says which results the server has no more', async () => {
+  test('says which results the server no longer has', async () => {
     const { server, dir } = await submitted([1, 1], { unknown: /file-0002/ });
     server.finish();
     const { code, stdout, stderr } = await fetchAll(dir);
@@ -156,7 +157,7 @@ describe('awb batch fetch', () => {
     expect(server.batches).toHaveLength(3);
   });
 
-  test('does not pay twice for what is only not fetched yet', async () => {
+  test('does not pay twice for results that only have not been fetched yet', async () => {
     const { server, dir } = await submitted([1]);
     server.finish();
     const { code, stderr } = await awb(['batch', 'submit', dir, '--again']);
@@ -176,11 +177,11 @@ describe('awb batch fetch', () => {
   });
 });
 
-describe('a file of results that never ends', () => {
-  /** What was sent of it, of 64 MB at most, and what the command said. */
+describe('an endless file of results', () => {
+  /** The bytes sent (64 MB at most), and what the command printed. */
   async function fetchEndless(told: object) {
     let sent = 0;
-    // It answers in the place of the other one, and has no port.
+    // It answers instead of the other server, and has no port of its own.
     const endless = createServer(async (_, response) => {
       const piece = Buffer.alloc(65_536, 'x');
       for (; sent < 64e6 && !response.destroyed; sent += piece.length) {
@@ -201,9 +202,9 @@ describe('a file of results that never ends', () => {
   }
 
   test.each([
-    ['the size that the server said', { bytes: 11 }, 'batch-fetch-too-long'],
-    ['4 MB a request, where it says none', {}, 'batch-fetch-unbounded'],
-  ])('is taken up to %s', async (_, told, name) => {
+    ['the size that the server gave', { bytes: 11 }, 'batch-fetch-too-long'],
+    ['4 MB per request if the server gave none', {}, 'batch-fetch-unbounded'],
+  ])('is read up to %s', async (_, told, name) => {
     const { sent, server, dir } = await fetchEndless(told);
     const hidden = { [dir]: 'B', [new URL(server.url).host]: 'HOST' };
     const { code } = await holdMessage(name, ['batch', 'fetch', dir], hidden);
@@ -213,8 +214,8 @@ describe('a file of results that never ends', () => {
   });
 });
 
-describe('a batch that is completed and leaves requests without a result', () => {
-  /** A folder of 26 requests whose batch ended so, as the server says it; times are left out, for they differ from day to day. */
+describe('a completed batch that leaves requests without a result', () => {
+  /** A folder of 26 requests whose batch ended in this way according to the server. Times are omitted, since they vary. */
   async function completed(answered: number) {
     const lines = Array.from({ length: answered }, (_, index) =>
       JSON.stringify({ custom_id: `row-${index + 1}_0_abc`, response: { status_code: 200, body: {} } }),
@@ -240,7 +241,7 @@ describe('a batch that is completed and leaves requests without a result', () =>
   test.each([
     ['no file of results', 0, 'batch-without-results'],
     ['ten of its lines', 10, 'batch-with-ten-results'],
-  ])('with %s is told so by every command, with the one that leads out', async (_, answered, name) => {
+  ])('with %s is reported by every command, with the command that helps', async (_, answered, name) => {
     const { server, dir } = await completed(answered);
     const hidden = { [dir]: 'B', [new URL(server.url).host]: 'HOST' };
     const commands = ['status', 'submit', 'fetch', 'submit', 'status'];

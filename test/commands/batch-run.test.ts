@@ -1,4 +1,4 @@
-// awb batch run: a batch folder answered by live calls, each body as it is, and nothing that was written lost.
+// awb batch run: live calls answer a batch folder, each body is sent unchanged, and nothing written is lost.
 
 import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -34,11 +34,11 @@ async function resultsIn(dir: string): Promise<Map<string, any>> {
   return new Map(lines.map((line) => [JSON.parse(line).custom_id, JSON.parse(line)]));
 }
 
-/** The number of the row that a request is about. */
+/** The number of the row that a request asks about. */
 const rowOf = (body: { messages: { content: string }[] }) => Number(/\d+/.exec(body.messages[0]?.content ?? '')?.[0]);
 
 describe('awb batch run', () => {
-  test('answers every request with its own body, and writes what came as OpenAI does', async () => {
+  test("answers every request with its own body, and writes the results in OpenAI's format", async () => {
     const server = await serve();
     const odd = (number: number) => ({
       model: 'm',
@@ -68,7 +68,7 @@ describe('awb batch run', () => {
     });
   });
 
-  test('sends the bytes of a body as they are written', async () => {
+  test('sends the bytes of a body unchanged', async () => {
     const server = await serve();
     const body =
       '{"model":"m", "temperature":1.0,"seed":12345678901234567890,"messages":[{"role":"user","content":"row 1"}]}';
@@ -77,7 +77,7 @@ describe('awb batch run', () => {
     expect(server.requests[0]?.headers['content-length']).toBe(String(body.length));
   });
 
-  test('refuses a part that was edited, although it is as long as before', async () => {
+  test('refuses an edited part, even if it has the same length', async () => {
     const server = await serve();
     const dir = await batchFolder([2]);
     const path = join(dir, 'requests-0001.jsonl');
@@ -88,7 +88,7 @@ describe('awb batch run', () => {
     expect(server.count).toBe(0);
   });
 
-  test('writes what a request is refused with as its result', async () => {
+  test('writes a refusal as the result of its request', async () => {
     const refusal = {
       error: { message: "This model's maximum context length is 4096 tokens", code: 'context_length_exceeded' },
     };
@@ -110,7 +110,7 @@ describe('awb batch run', () => {
     expect(results.get('row-3_0_abc').response.status_code).toBe(403);
   });
 
-  test('tries again what may pass, and then writes how it ended', async () => {
+  test('retries transient failures, and then writes the final outcome', async () => {
     const server = await serve(({ body, index }) => {
       if (rowOf(body) === 1) return { status: 500, body: { error: { message: 'broken' } } };
       if (rowOf(body) === 2) return 'reset';
@@ -139,7 +139,7 @@ describe('awb batch run', () => {
       EXIT.unavailable,
       'serve it under that name',
     ],
-  ])('stops where the server wants %s, and writes no result', async (_, answer, exitCode, remedy) => {
+  ])('stops if the server wants %s, and writes no result', async (_, answer, exitCode, remedy) => {
     const server = await serve([answer]);
     const dir = await batchFolder([3]);
     const { code, stderr } = await run(dir, server.url);
@@ -148,7 +148,7 @@ describe('awb batch run', () => {
     expect(await readFile(join(dir, 'answers.jsonl'), 'utf8')).toBe('');
   });
 
-  test('leaves out what has a result, from wherever it came', async () => {
+  test('skips requests that have a result, whatever its source', async () => {
     const server = await serve();
     const dir = await batchFolder([3]);
     await writeFile(join(dir, 'outputs-0001.jsonl'), `${JSON.stringify({ custom_id: 'row-2_0_abc', response: {} })}\n`);
@@ -169,13 +169,13 @@ describe('awb batch run', () => {
     await run(dir, server.url);
     expect(server.count).toBe(4);
     expect((await resultsIn(dir)).size).toBe(3);
-    // A whole line without its end counts as torn.
+    // A complete line without its line feed counts as torn.
     await appendFile(join(dir, 'answers.jsonl'), '{"custom_id":"row-9_0_abc","response":null,"error":{}}');
     await run(dir, server.url);
     expect((await readFile(join(dir, 'answers.jsonl'), 'utf8')).endsWith('}\n')).toBe(true);
   });
 
-  test('that is killed again and again asks nothing twice that it has written', async () => {
+  test('asks nothing twice that it has written, even if it is killed again and again', async () => {
     const finished = new Set<number>();
     const askedAgain: number[] = [];
     const server = await serve(async ({ body }) => {
@@ -200,7 +200,7 @@ describe('awb batch run', () => {
     expect((await resultsIn(dir)).size).toBe(120);
   });
 
-  test('that is interrupted ends after the calls in flight, and goes on', async () => {
+  test('if interrupted, ends after the calls in flight, and continues later', async () => {
     const stop = new AbortController();
     const server = await serve(async ({ index }) => {
       if (index === 3) stop.abort('SIGINT');
@@ -225,7 +225,7 @@ describe('awb batch run', () => {
     expect(await readFile(join(dir, 'answers.jsonl'), 'utf8')).not.toContain(KEY);
   });
 
-  test('does not pay for what is awaited elsewhere', async () => {
+  test('does not pay for results awaited elsewhere', async () => {
     const api = await startBatchServer({ looks: 1000 });
     closers.push(api.close);
     const server = await serve();
@@ -237,7 +237,7 @@ describe('awb batch run', () => {
     expect(server.count).toBe(0);
   });
 
-  test('says under --json what came of it', async () => {
+  test('reports the result as JSON with --json', async () => {
     const server = await serve();
     const dir = await batchFolder([2]);
     expect(JSON.parse((await run(dir, server.url, '--json')).stdout)).toEqual({
@@ -251,7 +251,7 @@ describe('awb batch run', () => {
     });
   });
 
-  test('serves a model here under the name that the requests have', async () => {
+  test('serves a local model under the name in the requests', async () => {
     const model = await keptModel(scriptedModel({ thinking: 'Well.', content: 'ok' }), await temporaryFolder());
     const dir = await batchFolder([3]);
     const env = { AWB_GPU: 'off', AWB_THREADS: '1' };
@@ -262,7 +262,7 @@ describe('awb batch run', () => {
     expect(contents).toEqual(['ok', 'ok', 'ok']);
   });
 
-  test('needs a batch folder and somebody to ask', async () => {
+  test('needs a batch folder and a model to ask', async () => {
     const empty = await temporaryFolder();
     await writeFile(join(empty, 'requests-0001.jsonl'), '');
     const none = await run(empty, 'http://127.0.0.1:1/v1');

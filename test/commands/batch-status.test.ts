@@ -1,4 +1,4 @@
-// awb batch status: how far the batches of a folder are, for people and for programs, whatever the server calls it.
+// awb batch status: the progress of a folder's batches, for people and programs, whatever the server calls it.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ async function submitted(parts: readonly number[], options: Parameters<typeof st
 }
 
 describe('awb batch status', () => {
-  test('tells what each part has come to, in 80 columns, and is 75 until all have ended', async () => {
+  test('shows the state of each part in 80 columns, and exits with 75 until all have ended', async () => {
     const { server, dir } = await submitted([1200, 3], { looks: 1000 });
     server.advance();
     const before = await awb(['batch', 'status', dir]);
@@ -59,7 +59,7 @@ describe('awb batch status', () => {
     });
   });
 
-  test('waits for a state that nobody knows, and shows no control characters of it', async () => {
+  test('waits in an unknown state, and shows no control characters from it', async () => {
     const odd = (status: string) => ({
       status: 200,
       body: { id: 'batch_0000', status, request_counts: 'many', errors: [], metadata: 7, more: true },
@@ -75,20 +75,20 @@ describe('awb batch status', () => {
     expect((await awb(['batch', 'status', dir])).code).toBe(EXIT.incomplete);
   });
 
-  test('says of a batch that the server does not know that it is gone', async () => {
+  test('says that a batch unknown to the server is gone', async () => {
     const { dir } = await submitted([1], { unknown: /^GET \/batches\// });
     const { code, stdout } = await awb(['batch', 'status', dir]);
     expect(code).toBe(EXIT.incomplete);
     expect(stdout).toContain('no longer knows this batch');
   });
 
-  test('says what to do with a folder of which nothing was submitted', async () => {
+  test('says what to do with a folder from which nothing was submitted', async () => {
     const { code, stderr } = await awb(['batch', 'status', await batchFolder([1])]);
     expect(code).toBe(EXIT.inputMissing);
     expect(stderr).toContain('batch submit');
   });
 
-  test('names the folder where it is missing, and the word where it is mistyped', async () => {
+  test('names the folder if it is missing, and the word if it is mistyped', async () => {
     const missing = await awb(['batch', 'status']);
     expect(missing.code).toBe(EXIT.usage);
     expect(missing.stderr).toContain('batch-dir');

@@ -1,4 +1,4 @@
-// Files of requests that were never submitted are written anew where the run asks for something else by then, and what was submitted stays.
+// Request files that were never submitted are rewritten if the run now asks for something else; submitted ones stay.
 
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
@@ -34,7 +34,7 @@ async function batchApi(options: Parameters<typeof startBatchServer>[0] = {}) {
   return api;
 }
 
-/** A command by batch files, and what answers them. */
+/** A command with batch files, and what answers them. */
 async function setUp(words: readonly string[], script: Handler) {
   const server = await serve(script);
   const out = await temporaryFolder();
@@ -72,7 +72,7 @@ async function inferring(script: Handler = fine, ...flags: string[]) {
   return setUp(['infer', '--data-dir', data, '--model-name', 'wm', ...flags], script);
 }
 
-/** A judging of predictions, the text of which a test can change. */
+/** A judging of predictions whose text a test can change. */
 async function judging() {
   const root = await temporaryFolder();
   const data = await writeDataset(root, { 'mcp_test.jsonl': madeUpRows('mcp', ROWS) });
@@ -93,7 +93,7 @@ async function judging() {
   return { ...set, change };
 }
 
-/** Ids that a server of batches was sent, file by file. */
+/** Ids that a batch server received, file by file. */
 const sentTo = ({ files }: Awaited<ReturnType<typeof batchApi>>) =>
   files
     .filter(({ purpose }) => purpose === 'batch')
@@ -105,7 +105,7 @@ const sentTo = ({ files }: Awaited<ReturnType<typeof batchApi>>) =>
         .map((line) => JSON.parse(line).custom_id),
     );
 
-/** Ids of which batches were made, batch by batch. */
+/** Ids in the batches that were created, batch by batch. */
 const batchedBy = (api: Awaited<ReturnType<typeof batchApi>>) => {
   const sent = sentTo(api);
   const inputs = api.files.filter(({ purpose }) => purpose === 'batch');
@@ -115,7 +115,7 @@ const batchedBy = (api: Awaited<ReturnType<typeof batchApi>>) => {
 const rows = (...numbers: number[]) => numbers.map((number) => `row-${number}_0_abc`);
 
 describe('files that were never submitted', () => {
-  test('are left as they are where nothing has changed', async () => {
+  test('are left unchanged if nothing has changed', async () => {
     const { byBatch, idsOf, batch } = await inferring();
     await byBatch();
     const before = await idsOf();
@@ -124,7 +124,7 @@ describe('files that were never submitted', () => {
     expect((await readdir(batch)).sort()).toEqual(['batch.json', 'requests-0001.jsonl']);
   });
 
-  test('hold what judges a prediction that has changed since in place of what judged it before, and are submitted so', async () => {
+  test('replace requests about a prediction that has since changed, and are submitted that way', async () => {
     const { byBatch, idsOf, submit, change, batch } = await judging();
     await byBatch();
     const before = await idsOf();
@@ -138,7 +138,7 @@ describe('files that were never submitted', () => {
     expect(sentTo(api)).toEqual([now]);
   });
 
-  test('hold nothing about a prediction that is empty now, and are gone where none is left', async () => {
+  test('contain nothing about a prediction that is empty now, and are deleted if none is left', async () => {
     const { byBatch, idsOf, submit, change, batch } = await judging();
     await byBatch();
     const before = await idsOf();
@@ -153,7 +153,7 @@ describe('files that were never submitted', () => {
     expect(sentTo(api)).toEqual([]);
   });
 
-  test('are taken back by --finish-online before the first row is asked live, however it ends', async () => {
+  test('are withdrawn by --finish-online before the first row is asked live, however it ends', async () => {
     const { server, asked, byBatch, idsOf, submit, batch, out } = await inferring();
     await byBatch();
     const before = await idsOf();
@@ -176,7 +176,7 @@ describe('files that were never submitted', () => {
     expect(server.count).toBe(0);
   });
 
-  test('hold the rows that are chosen now', async () => {
+  test('contain the rows that are chosen now', async () => {
     const { byBatch, idsOf } = await inferring();
     await byBatch();
     const all = await idsOf();
@@ -186,7 +186,7 @@ describe('files that were never submitted', () => {
     expect((await idsOf()).sort()).toEqual(all.sort());
   });
 
-  test('still find the results of an engine that was given them before', async () => {
+  test('still match the results of an engine that received them before', async () => {
     const { server, byBatch, batch } = await inferring();
     await byBatch();
     const given = await requestsIn(batch);
@@ -198,7 +198,7 @@ describe('files that were never submitted', () => {
     expect(server.count).toBe(ROWS);
   });
 
-  test('are submitted as the run has written them by then, also while the command waits for room', async () => {
+  test('are submitted in the form that the run last wrote, even while the command waits for room', async () => {
     const dir = await batchFolder([3, 3, 3]);
     let looks = 0;
     const api = await batchApi({
@@ -206,7 +206,7 @@ describe('files that were never submitted', () => {
       looks: 1000,
       trouble({ method, path }) {
         if (method === 'GET' && path.startsWith('/batches/') && ++looks === 2) {
-          // Before the answer that says that there is room.
+          // Before the answer that reports room.
           const batch = JSON.parse(readFileSync(join(dir, 'batch.json'), 'utf8'));
           writeFileSync(join(dir, 'batch.json'), JSON.stringify({ ...batch, parts: batch.parts.slice(0, 2) }));
           rmSync(join(dir, 'requests-0003.jsonl'));
@@ -222,8 +222,8 @@ describe('files that were never submitted', () => {
   });
 });
 
-describe('a file that was submitted', () => {
-  test('stays as it is, and what has changed goes into the next one', async () => {
+describe('a submitted file', () => {
+  test('is left unchanged, and changes go into the next file', async () => {
     const { byBatch, submit, change, idsOf } = await judging();
     await byBatch();
     const api = await batchApi({ looks: 1000 });
@@ -235,7 +235,7 @@ describe('a file that was submitted', () => {
     expect(sentTo(api)).toEqual([first, await idsOf('requests-0002.jsonl')]);
   });
 
-  test('holds nothing up: once all has come, what has failed may be asked live', async () => {
+  test('blocks nothing: once all results are there, failed rows may be asked live', async () => {
     const { server, asked, byBatch, batch, submit } = await inferring();
     await byBatch();
     let replies = 0;
@@ -252,7 +252,7 @@ describe('a file that was submitted', () => {
     expect(server.count - before).toBe(1);
   });
 
-  test('goes into a batch without what has got its result since it was uploaded', async () => {
+  test('is batched without the requests that got a result since it was uploaded', async () => {
     const dir = await batchFolder([3, 3, 3]);
     const api = await batchApi({ enqueued: { tokens: 200, toldAt: 'creation' }, looks: 1000 });
     const submitted = () => awb(['batch', 'submit', dir, '--base-url', api.url, '--poll', '0.01']);

@@ -32,7 +32,7 @@ async function submissionOf(dir: string) {
   return JSON.parse(await readFile(join(dir, 'submission.json'), 'utf8'));
 }
 
-/** The parts that batches were made of, by the files that they name. */
+/** The parts that batches were made from, by the files that they name. */
 function partsOf({ batches, files }: BatchServer): string[] {
   return batches.map(({ input_file_id }) => {
     const file = files.find(({ id }) => id === input_file_id);
@@ -41,7 +41,7 @@ function partsOf({ batches, files }: BatchServer): string[] {
 }
 
 describe('awb batch submit', () => {
-  test('uploads each part as it is, makes a batch of it, and says what comes next', async () => {
+  test('uploads each part unchanged, makes a batch of it, and says what comes next', async () => {
     const server = await serve();
     const dir = await batchFolder([3, 2]);
     const { code, stdout } = await submit(dir, server);
@@ -76,7 +76,7 @@ describe('awb batch submit', () => {
     expect(server.files.filter(({ purpose }) => purpose === 'batch')).toHaveLength(2);
   });
 
-  test('--wait ends when all batches have ended, and tells their states', async () => {
+  test('--wait ends when all batches have ended, and reports their states', async () => {
     const server = await serve({ looks: 2 });
     const dir = await batchFolder([3, 2]);
     const { code, stdout, stderr } = await submit(dir, server, '--wait');
@@ -87,9 +87,9 @@ describe('awb batch submit', () => {
   });
 
   test.each(['creation', 'validation'] as const)(
-    'keeps parts back while the server has no room (told at %s)',
+    'holds parts back while the server has no room (refused at %s)',
     async (toldAt) => {
-      // There is room for one part of three.
+      // There is room for one of three parts.
       const server = await serve({ enqueued: { tokens: 200, toldAt } });
       const dir = await batchFolder([3, 3, 3]);
       const before = await submit(dir, server);
@@ -104,12 +104,12 @@ describe('awb batch submit', () => {
         'requests-0002.jsonl',
         'requests-0003.jsonl',
       ]);
-      // A file that waited is not sent again.
+      // A waiting file is not uploaded again.
       expect(server.files.filter(({ purpose }) => purpose === 'batch')).toHaveLength(3);
     },
   );
 
-  test('sends the next part with the same command, where the first has ended', async () => {
+  test('sends the next part with the same command once the first has ended', async () => {
     const server = await serve({ enqueued: { tokens: 200, toldAt: 'creation' }, looks: 1000 });
     const dir = await batchFolder([3, 3]);
     const { stdout } = await submit(dir, server);
@@ -121,7 +121,7 @@ describe('awb batch submit', () => {
     expect(partsOf(server)).toEqual(['requests-0001.jsonl', 'requests-0002.jsonl']);
   });
 
-  test('tries again what rate limits, fails and breaks off, and makes each batch once', async () => {
+  test('retries rate limits, failures and broken connections, and makes each batch once', async () => {
     const limited = { status: 429, headers: { 'retry-after-ms': '1' }, body: { error: { message: 'slow down' } } };
     const troubles: Record<string, Trouble[]> = {
       'POST /files': ['reset-after', { status: 500 }],
@@ -139,7 +139,7 @@ describe('awb batch submit', () => {
     expect(Object.values(troubles).flat()).toEqual([]);
   });
 
-  test('gives up with patience at its end, and says that nothing is lost', async () => {
+  test('gives up when its patience ends, and says that nothing is lost', async () => {
     const server = await serve({ trouble: () => ({ status: 503 }) });
     const { code, stderr } = await submit(await batchFolder([1]), server, '--retry-minutes', '0.005');
     expect(code).toBe(EXIT.unavailable);
@@ -154,7 +154,7 @@ describe('awb batch submit', () => {
     expect(without.stderr).toContain('--api-key or AWB_API_KEY');
     const wrong = await submit(dir, server, '--api-key', 'sk-wrong-9876543210');
     expect(wrong.code).toBe(EXIT.authRefused);
-    // The server's error has the key in it.
+    // The server's error contains the key.
     expect(wrong.stderr).not.toContain('sk-wrong-9876543210');
     const right = await submit(dir, server, '--api-key', KEY);
     expect(right.code).toBe(EXIT.later);
@@ -162,7 +162,7 @@ describe('awb batch submit', () => {
     expect(right.stdout + right.stderr).not.toContain(KEY);
   });
 
-  test('tells why a part came to nothing, and submits it once more only when told to', async () => {
+  test('says why a part failed, and submits it again only on request', async () => {
     const bad = { code: 'model_not_found', message: 'no \u001b[31mred\u001b[0m model', line: 2, param: 'body.model' };
     const server = await serve({
       end: (batch) => (batch === 0 ? { status: 'failed', errors: [bad] } : { status: 'completed' }),
@@ -178,7 +178,7 @@ describe('awb batch submit', () => {
     expect(server.batches).toHaveLength(2);
   });
 
-  test('leaves out what has a result in the folder', async () => {
+  test('omits requests that have a result in the folder', async () => {
     const server = await serve();
     const dir = await batchFolder([2, 3]);
     const lines = (await readFile(join(dir, 'requests-0002.jsonl'), 'utf8')).trim().split('\n');
@@ -186,14 +186,14 @@ describe('awb batch submit', () => {
       JSON.stringify({ custom_id, response: {} }),
     );
     await writeFile(join(dir, 'mine.jsonl'), results.join('\n'));
-    // A copy of the requests answers none of them.
+    // A copy of the requests is not an answer to any of them.
     await writeFile(join(dir, 'copy.jsonl'), lines.join('\n'));
     await submit(dir, server);
     expect(partsOf(server)).toEqual(['requests-0002.jsonl']);
     expect(server.files[0]?.content.toString()).toBe(`${lines[0]}\n${lines[2]}\n`);
   });
 
-  test('has nothing to do where everything has a result', async () => {
+  test('has nothing to do if every request has a result', async () => {
     const server = await serve();
     const dir = await batchFolder([1]);
     await writeFile(join(dir, 'mine.jsonl'), `${JSON.stringify({ custom_id: 'row-1_0_abc', response: {} })}\n`);
@@ -203,7 +203,7 @@ describe('awb batch submit', () => {
     expect(server.requests).toEqual([]);
   });
 
-  test('goes to the server where the folder was tried out, and later where it was submitted', async () => {
+  test('uses the server on which the folder was tested, and later the one to which it was submitted', async () => {
     const server = await serve();
     const dir = await batchFolder([1], { baseUrl: server.url });
     expect((await awb(['batch', 'submit', dir])).code).toBe(EXIT.later);
@@ -215,7 +215,7 @@ describe('awb batch submit', () => {
     expect(nowhere.stderr).toContain('--base-url');
   });
 
-  test('refuses a part that is not as it was written', async () => {
+  test('refuses a part that differs from what was written', async () => {
     const server = await serve();
     const dir = await batchFolder([1]);
     await writeFile(join(dir, 'requests-0001.jsonl'), '{"custom_id":"x"}\n');
@@ -226,7 +226,7 @@ describe('awb batch submit', () => {
     expect(server.requests).toEqual([]);
   });
 
-  test('refuses a part that was edited, although it is as long as before', async () => {
+  test('refuses an edited part, even if it has the same length', async () => {
     const server = await serve();
     const dir = await batchFolder([2]);
     const path = join(dir, 'requests-0001.jsonl');
@@ -241,7 +241,7 @@ describe('awb batch submit', () => {
     expect(server.requests).toEqual([]);
   });
 
-  test('says where there is no such API, and of a folder that is none', async () => {
+  test('says that there is no such API, and that a folder is not a batch folder', async () => {
     const server = await startLoopbackServer([{ status: 404, body: { detail: 'Not Found' } }]);
     closers.push(server.close);
     const { code, stderr } = await awb(['batch', 'submit', await batchFolder([1]), '--base-url', server.url]);
@@ -272,7 +272,7 @@ describe('awb batch submit', () => {
     expect(server.batches).toHaveLength(2);
   });
 
-  test('under --again notes all that it will send, so that the next command sends what found no room', async () => {
+  test('with --again, records everything that it will send, so the next command sends what found no room', async () => {
     const enqueued = { tokens: 1e9, toldAt: 'creation' as const };
     const end = (batch: number) =>
       batch < 3 ? ({ status: 'expired', answered: 0, isSilent: true } as const) : ({ status: 'completed' } as const);
@@ -291,7 +291,7 @@ describe('awb batch submit', () => {
     expect(names).toEqual(['requests-0001.jsonl', 'requests-0002.jsonl', 'requests-0003.jsonl']);
   });
 
-  test('goes through the proxy that the environment names, credentials and all', async () => {
+  test('uses the proxy from the environment, with its credentials', async () => {
     const server = await serve({ key: KEY });
     const proxy = await startProxy({ to: Number(new URL(server.url).port) });
     closers.push(async () => proxy.close());
@@ -314,7 +314,7 @@ describe('awb batch submit', () => {
     expect(server.requests.at(-1)?.path).toBe('/batches/batch_0000?api-version=2025-04-01');
   });
 
-  test('that waits can be interrupted, and goes on', async () => {
+  test('can be interrupted while it waits, and continues', async () => {
     const server = await serve({ looks: 1000 });
     const dir = await batchFolder([1]);
     const stop = new AbortController();
@@ -331,7 +331,7 @@ describe('awb batch submit', () => {
     expect(server.batches).toHaveLength(1);
   });
 
-  test('is refused while another one works on the folder', async () => {
+  test('is refused while another process works on the folder', async () => {
     const server = await serve({ looks: 1000 });
     const dir = await batchFolder([1]);
     const { child, ended } = startAwb(['batch', 'submit', dir, '--base-url', server.url, '--wait', '--poll', '0.05']);

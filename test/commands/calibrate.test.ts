@@ -1,4 +1,4 @@
-// awb calibrate: predictions of known quality through a judge.
+// awb calibrate: predictions of known quality, rated by a judge.
 
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -22,7 +22,7 @@ function calibrate(
   stop = new AbortController().signal,
 ): Promise<CliResult> {
   const where = ['--data-dir', RECORDED, '--output-dir', dir, '--judge-base-url', server.url, '--judge-model', 'j'];
-  // A canary that the judge's reader takes for a planted verdict is asked about again.
+  // An attack that the judge's reader detects as a planted verdict is asked about again.
   const canaries = options.includes('--canaries') ? [] : ['--canaries', 'none'];
   return awb(['calibrate', ...where, '--max-calls', '120', '--concurrency', '2', ...canaries, ...options], { stop });
 }
@@ -30,7 +30,7 @@ function calibrate(
 const bytesOf = (dir: string) => readFile(join(dir, 'calibration.jsonl'), 'utf8');
 
 describe('a calibration', () => {
-  it('shows its bill, asks what it planned, and writes a line a judgement without the rows', async () => {
+  it('shows its bill, asks what it planned, and writes a line per judgement without the rows', async () => {
     const dir = await begin();
     const { code, stderr } = await calibrate(dir);
     expect(code).toBe(0);
@@ -71,7 +71,7 @@ describe('a calibration', () => {
     expect(new Set(changes).size).toBe(changes.length);
   });
 
-  it('continues where it was interrupted, asks nothing twice, and ends with the same bytes', async () => {
+  it('continues after an interrupt, asks nothing twice, and ends with the same bytes', async () => {
     const whole = await begin();
     await calibrate(whole);
     const all = server.requests.length;
@@ -91,7 +91,7 @@ describe('a calibration', () => {
     expect(stderr).toContain(`${all - before} to ask`);
   });
 
-  it('takes more rows where it may ask more, and asks only about those', async () => {
+  it('takes more rows if it may ask more, and asks only about those', async () => {
     const dir = await begin();
     await calibrate(dir);
     const before = server.requests.length;
@@ -102,7 +102,7 @@ describe('a calibration', () => {
     expect(server.requests.length).toBeGreaterThan(before + 100);
   });
 
-  it('refuses a number of calls by which not even one row can be judged, and says how many that takes', async () => {
+  it('refuses a number of calls too small for a single row, and says how many that takes', async () => {
     const dir = await begin();
     const refused = await calibrate(dir, ['--max-calls', '3', '--min-ceiling', '90']);
     expect(refused.code).toBe(2);
@@ -112,7 +112,7 @@ describe('a calibration', () => {
     expect(server.requests.length).toBe(Number(needed));
   });
 
-  it('refuses to mix seeds, which make other predictions', async () => {
+  it('refuses to mix seeds, which give different predictions', async () => {
     const dir = await begin();
     await calibrate(dir);
     const { code, stderr } = await calibrate(dir, ['--sample-seed', '1']);
@@ -129,7 +129,7 @@ describe('a calibration', () => {
     expect(existsSync(join(dir, 'none'))).toBe(false);
   });
 
-  it('says what so few trajectories cannot tell', async () => {
+  it('says what cannot be known with so few trajectories', async () => {
     const dir = await begin();
     const { stdout } = await calibrate(dir);
     expect(stdout).toMatch(/Fewer than 8 trajectories: .*Terminal \d/);
@@ -138,7 +138,7 @@ describe('a calibration', () => {
   it.each([
     ['--damages', 'persistance', 'persistence'],
     ['--canaries', 'flatery', 'flattery'],
-  ])('names the nearest of an unknown name under %s', async (flag, given, near) => {
+  ])('suggests the nearest name for an unknown one in %s', async (flag, given, near) => {
     const dir = await begin();
     const { code, stderr } = await calibrate(dir, [flag, given]);
     expect(code).toBe(2);

@@ -1,4 +1,4 @@
-// `awb compare` from end to end: two judged runs in, their differences out.
+// `awb compare` end to end: two judged runs in, their differences out.
 
 import { readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ beforeAll(async () => {
 
 const compare = (...args: readonly string[]) => awb(['compare', ...args], { cwd: dir });
 
-/** Text whose lines are one. */
+/** The text on one line. */
 const flowing = (text: string) => text.replace(/\s+/g, ' ');
 
 describe('awb compare', () => {
@@ -42,7 +42,7 @@ describe('awb compare', () => {
     expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
   });
 
-  it('prints the rows of each figure, where a domain stands beside the seven and a dimension lacks rows', async () => {
+  it('prints the rows of each figure if a further domain exists and a dimension lacks rows', async () => {
     const own = join(dir, 'beside.sqlite');
     const domains = [...DOMAINS, 'robots'];
     const without = (domain: string, row: number) => domain === 'web' && row < 2;
@@ -53,7 +53,7 @@ describe('awb compare', () => {
     await holdMessage('compare', ['compare', 'one', 'two', '--db', 'beside.sqlite', '--moved', '2'], {}, { cwd: dir });
   });
 
-  it('leaves out ratings that no judge can have meant, and says so', async () => {
+  it('omits impossible ratings, and says so', async () => {
     const broken: JudgedRun['rating'] = (domain, row) => (domain === 'os' && row < 2 ? 100 : around(3)(domain, row));
     const other = join(dir, 'other.sqlite');
     await judgedRun(join(dir, 'broken'), { label: 'broken', rating: broken }, other);
@@ -72,7 +72,7 @@ describe('awb compare', () => {
     ['their folders', ['base', 'candidate/']],
     ['flags', ['--candidate', 'candidate', '--base', 'base']],
     ['a flag and an operand', ['--base', 'base', 'candidate']],
-  ])('names runs by %s, and finds the same', async (_, args) => {
+  ])('accepts runs by %s, with the same result', async (_, args) => {
     const { stdout } = await compare(...args, '--json');
     const found = JSON.parse(stdout);
     expect(found).toMatchObject({
@@ -94,7 +94,7 @@ describe('awb compare', () => {
     ['rubric', { identity: { rubrics: { name: 'bundled', fingerprint: 'other' } } }],
     ['protocol', { predictions: { protocol: 'flat' } }],
     ['data', { predictions: { data: 'other' }, rows: 18 }],
-  ])('refuses another %s unless told to, and then says so', async (name, other) => {
+  ])('refuses another %s unless allowed, and then reports it', async (name, other) => {
     const file = await judgedRun(join(await temporaryFolder(), 'x'), { rating: around(3), ...other });
     const refused = await compare(base, file);
     expect(refused).toMatchObject({ code: EXIT.identityDiffers, stdout: '' });
@@ -104,7 +104,7 @@ describe('awb compare', () => {
     expect(flowing(stdout)).toContain(`NOT THE SAME: the runs differ in their ${name} (`);
   });
 
-  it('says where nobody recorded what made a run', async () => {
+  it('reports what was not recorded about a run', async () => {
     const official = join(ROOT, 'fixtures/judged/official.jsonl');
     const { stdout } = await compare(official, official);
     expect(flowing(stdout)).toContain(
@@ -119,14 +119,14 @@ describe('awb compare', () => {
     expect(stdout.startsWith(starts[format as keyof typeof starts])).toBe(true);
   });
 
-  it('-o writes to a file in the form of its ending', async () => {
+  it('-o writes a file in the format of its extension', async () => {
     const { stdout, stderr } = await compare('base', 'candidate', '-o', 'difference.csv');
     expect({ stdout, stderr }).toEqual({ stdout: '', stderr: 'written: difference.csv\n' });
     const lines = (await readFile(join(dir, 'difference.csv'), 'utf8')).split('\r\n');
     expect(lines).toHaveLength(1 + 8 * 6 + 1);
   });
 
-  it('an unknown run lists the known ones and the nearest', async () => {
+  it('for an unknown run, lists the known ones and the nearest', async () => {
     const { code, stderr } = await compare('step-10', 'step-200', '--db', db);
     expect(code).toBe(EXIT.usage);
     expect(stderr).toBe(
@@ -134,7 +134,7 @@ describe('awb compare', () => {
     );
   });
 
-  it('of several runs with one label takes the one judged last, whichever was scored last, and says so', async () => {
+  it('of several runs with one label, uses the one judged last, whichever was scored last, and says so', async () => {
     const own = join(await temporaryFolder(), 'own.sqlite');
     await judgedRun(join(own, '../a'), { label: 'same', rating: around(2) }, own);
     await judgedRun(join(own, '../b'), { label: 'same', rating: around(3) }, own);
@@ -145,7 +145,7 @@ describe('awb compare', () => {
   });
 
   it.each([
-    ['a file that is not there', ['none.jsonl', 'base'], EXIT.inputMissing, 'none.jsonl: there is no such file'],
+    ['a missing file', ['none.jsonl', 'base'], EXIT.inputMissing, 'none.jsonl: there is no such file'],
     [
       'a name without a SQLite file',
       ['step-100', 'base'],
@@ -162,14 +162,14 @@ describe('awb compare', () => {
     expect(result.stderr).toContain(message);
   });
 
-  it('two runs with no common row say so', async () => {
+  it('reports that two runs have no common row', async () => {
     const file = await judgedRun(await temporaryFolder(), { rating: around(3), prefix: 'other-' });
     const { code, stderr } = await compare('base', file);
     expect(code).toBe(EXIT.badData);
     expect(stderr).toContain('the two runs have no row in common');
   });
 
-  it('a database of a newer version is refused', async () => {
+  it('refuses a database of a newer version', async () => {
     const path = join(await temporaryFolder(), 'new.sqlite');
     await judgedRun(join(path, '../a'), { label: 'a', rating: around(3) }, path);
     const database = new Database(path);
@@ -178,7 +178,7 @@ describe('awb compare', () => {
     expect(await compare('a', 'a', '--db', path)).toMatchObject({ code: EXIT.badData, stdout: '' });
   });
 
-  it('compares a stored run whose judged file is gone, with what the judge said of the rows that moved', async () => {
+  it('compares a stored run whose judged file is gone, with what the judge said about the rows that moved', async () => {
     const own = join(await temporaryFolder(), 'own.sqlite');
     const weakness = (domain: string, row: number) => `it left out ${domain} ${row}`;
     const file = await judgedRun(join(own, '../a'), { label: 'a', rating: around(2, 1), weakness }, own);
@@ -188,7 +188,7 @@ describe('awb compare', () => {
     expect(stdout).toContain('now: it left out ');
   });
 
-  it('what models wrote is never a command of a workflow, nor of a terminal', async () => {
+  it('text written by models is never a command for a workflow or a terminal', async () => {
     const folder = await temporaryFolder();
     const hostile = '\n::error::x ##[error]y \x1b[31m|<b>';
     const run = { label: `::warning::${hostile}`, rating: around(1.5), weakness: () => hostile };
@@ -202,7 +202,7 @@ describe('awb compare', () => {
   });
 });
 
-describe('a label of several runs', () => {
+describe('a label shared by several runs', () => {
   let own: string;
   beforeAll(async () => {
     own = await temporaryFolder();
@@ -218,11 +218,11 @@ describe('a label of several runs', () => {
   });
 
   it.each([
-    ['is comparable with the other side', 'compare-label', ['compare', 'step-1', 'step-2']],
-    ['is none where none is comparable', 'compare-label-none', ['compare', 'step-1', 'alone']],
-    ['is no base of a gate where two would do', 'gate-label-twice', ['gate', 'step-2', 'step-1']],
+    ['means the run that is comparable with the other side', 'compare-label', ['compare', 'step-1', 'step-2']],
+    ['means none if none is comparable', 'compare-label-none', ['compare', 'step-1', 'alone']],
+    ['means no base of a gate if two would qualify', 'gate-label-twice', ['gate', 'step-2', 'step-1']],
     [
-      'is whole and rated where nothing stands beside it',
+      'means the complete, rated run if there is no other side',
       'export-label',
       ['export', 'csv', 'step-1', '--output', 'rows.csv'],
     ],

@@ -1,4 +1,4 @@
-// awb completion, from outside: the scripts complete in real shells.
+// awb completion from outside: the scripts complete in real shells.
 
 import { spawnSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ async function scriptFor(shell: string): Promise<string> {
   return path;
 }
 
-/** What bash would offer at the end of the words. */
+/** What bash would offer after these words. */
 function offered(path: string, words: readonly string[]): string[] {
   const ask = `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _awb; printf '%s\\n' "\${COMPREPLY[@]}"`;
   const { stdout, stderr } = spawnSync('bash', ['-c', ask, 'bash', path, ...words], {
@@ -49,7 +49,7 @@ describe('bash', () => {
   });
 });
 
-test.skipIf(!has('zsh'))('zsh takes its script', async () => {
+test.skipIf(!has('zsh'))('zsh accepts its script', async () => {
   const load = `autoload -Uz compinit && compinit -u -D; source ${await scriptFor('zsh')}; echo $_comps[awb]`;
   const { stdout, status } = spawnSync('zsh', ['-fc', load], { encoding: 'utf8', timeout: 20_000 });
   expect([status, stdout]).toEqual([0, expect.stringContaining('_awb')]);

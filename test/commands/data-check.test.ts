@@ -1,4 +1,4 @@
-// `awb data check`: what it says of a copy that is whole, changed, damaged, or not there.
+// `awb data check`: what it says about a copy that is complete, changed, damaged or missing.
 
 import { appendFile, cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { entryOf, openHub } from '../support/hub.js';
 import { holdMessage } from '../support/messages.js';
 import { rowText, writeText } from '../support/rows.js';
 
-/** Files with as many rows as the release has, each of a trajectory of its own. */
+/** Files with as many rows as the release, each from its own trajectory. */
 async function released(): Promise<Record<string, Buffer>> {
   return Object.fromEntries(
     DOMAINS.map((domain) => {
@@ -41,7 +41,7 @@ const documentOf = async (cwd: string, ...args: string[]) => {
 };
 
 describe('a copy', () => {
-  test('that was fetched is as released and as fetched', async () => {
+  test('that was fetched is reported as released and as fetched', async () => {
     const cwd = await fetchReleased();
     const { code, stdout } = await checkIn(cwd);
     expect(code).toBe(EXIT.done);
@@ -59,7 +59,7 @@ describe('a copy', () => {
     });
   });
 
-  test('that came from elsewhere is as released by its rows, and its source is not known', async () => {
+  test('from elsewhere is reported as released by its rows, from an unknown source', async () => {
     const cwd = await temporaryFolder();
     await writeReleased(cwd);
     const { code, stdout } = await checkIn(cwd, '.');
@@ -67,12 +67,12 @@ describe('a copy', () => {
     expect(stdout).toMatch(/^source +unknown/m);
   });
 
-  test('of the recorded rows lacks most of the release, says how many of which domain, and ends with 3', async () => {
+  test('of the recorded rows lacks most of the release, says how many of which domain, and exits with 3', async () => {
     const { code, document } = await documentOf(RECORDED, '.');
     expect(code).toBe(EXIT.incomplete);
     expect(document.differences).toContain('Terminal: 16 rows; the release has 354');
     expect(document.domains.terminal).toMatchObject({ rows: 16, released: 354, trajectories: 4 });
-    // As Python counts: characters (UTF-16 units) of system prompt, earlier turns and prompt, by 4, rounded up.
+    // As computed in Python: the characters (UTF-16 units) of system prompt, earlier turns and prompt, divided by 4 and rounded up.
     expect(document.longest[0]).toEqual({
       file: 'search_test.jsonl',
       line: 6,
@@ -82,7 +82,7 @@ describe('a copy', () => {
     expect(document.domains.web.context_tokens.max).toBe(7_782);
   });
 
-  test('with rows twice names both lines', async () => {
+  test('with duplicate rows names both lines', async () => {
     const cwd = await temporaryFolder();
     await writeReleased(cwd);
     const web = (await readFile(join(cwd, 'web_test.jsonl'), 'utf8')).split('\n');
@@ -94,7 +94,7 @@ describe('a copy', () => {
     expect((await checkIn(cwd, '.')).stdout).toContain('web_test.jsonl:200 equals web_test.jsonl:5');
   });
 
-  test('that was fetched with rows twice is as released all the same, and names them', async () => {
+  test('that was fetched with duplicate rows still counts as released, and names them', async () => {
     const files = await released();
     const web = files['web_test.jsonl']?.toString().split('\n') as string[];
     files['web_test.jsonl'] = Buffer.from([...web.slice(0, 199), web[4], ''].join('\n'));
@@ -102,7 +102,7 @@ describe('a copy', () => {
     expect([code, document.status, document.equal_rows.length]).toEqual([EXIT.done, 'as-released', 1]);
   });
 
-  test('with lines that are no rows names file, line and reason, and ends with 65', async () => {
+  test('with lines that are not rows names file, line and reason, and exits with 65', async () => {
     const cwd = await temporaryFolder();
     const hostile = '{"task":"mcp","turn_idx":"\u001b[31m"}';
     await writeText(cwd, 'mcp_test.jsonl', [rowText(), 'nonsense', rowText({ turn_idx: 9, id: 2 }), hostile]);
@@ -116,7 +116,7 @@ describe('a copy', () => {
     expect(document.unusable.map(({ line }: { line: number }) => line)).toEqual([2, 3, 4]);
   });
 
-  test('with a row beyond the context of the model names it', async () => {
+  test("with a row beyond the model's context names it", async () => {
     const cwd = await temporaryFolder();
     const long = 'x'.repeat(4 * RELEASED.contextTokens);
     await writeText(cwd, 'mcp_test.jsonl', [rowText(), rowText({ id: 2, system_str: long })]);
@@ -126,7 +126,7 @@ describe('a copy', () => {
     );
   });
 
-  test('has its contexts counted by the tokenizer that is named', async () => {
+  test('has its contexts counted by the given tokenizer', async () => {
     const tokenizer = join(ROOT, 'fixtures/tokenizers/qwen.json');
     const { document } = await documentOf(RECORDED, '.', '--tokenizer', tokenizer);
     // As the Python package tokenizers counts system prompt, earlier turns and prompt.
@@ -134,7 +134,7 @@ describe('a copy', () => {
     expect((await checkIn(RECORDED, '.', '--tokenizer', tokenizer)).stdout).toContain('fixtures/tokenizers/qwen.json.');
   });
 
-  test('that was fetched and changed since is told file by file', async () => {
+  test('that was changed since it was fetched is reported file by file', async () => {
     const cwd = await fetchReleased();
     await appendFile(join(cwd, 'data/web_test.jsonl'), '\n');
     await rm(join(cwd, 'data/os_test.jsonl'));
@@ -159,25 +159,25 @@ describe('a copy', () => {
     await holdMessage('data-check-one-row', ['data', 'check', '.'], { [cwd]: '<dir>' }, { cwd });
   });
 
-  test('whose record is damaged has an unknown source', async () => {
+  test('with a damaged record has an unknown source', async () => {
     const cwd = await fetchReleased();
     await writeFile(join(cwd, 'data/awb-source.json'), '{');
     const { code, stdout } = await checkIn(cwd);
     expect([code, stdout]).toEqual([EXIT.done, expect.stringMatching(/^source +unknown/m)]);
   });
 
-  test('that is read while Ctrl-C comes ends with 130', async () => {
+  test('that is being read when Ctrl-C comes exits with 130', async () => {
     const { code, stdout } = await awb(['data', 'check', RECORDED], { stop: AbortSignal.abort('SIGINT') });
     expect([code, stdout]).toEqual([EXIT.interrupted, '']);
   });
 
-  test('that is not there ends with 66', async () => {
+  test('that does not exist exits with 66', async () => {
     const cwd = await temporaryFolder();
     expect((await checkIn(cwd)).code).toBe(EXIT.inputMissing);
     expect((await checkIn(cwd, '.')).code).toBe(EXIT.inputMissing);
   });
 
-  test('goes into a pipe with the exit code that tells whether it can be relied on', async () => {
+  test('piped to another program still has the exit code that says whether it is reliable', async () => {
     const { code, stdout } = await startAwb(['data', 'check', RECORDED, '--json']).ended;
     expect([code, JSON.parse(stdout).status]).toEqual([EXIT.incomplete, 'differs']);
   });

@@ -1,4 +1,4 @@
-// `awb data fetch` as a process: against a hub on loopback, killed, interrupted, twice at once, and where no hub is.
+// `awb data fetch` as a process: against a hub on loopback, killed, interrupted, twice at once, and without a hub.
 
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -19,7 +19,7 @@ async function openBenchmark(setup: Parameters<typeof openHub>[0] = {}) {
   return openHub({ files, entries: Object.entries(files).map(entryOf), ...setup });
 }
 
-/** A hub that sends the first bytes of a file and then holds its breath. */
+/** A hub that sends the first bytes of a file and then stalls. */
 function openStalling(bytesSent: number) {
   return openBenchmark({
     send: (bytes, _, response) => {
@@ -31,7 +31,7 @@ function openStalling(bytesSent: number) {
 
 const rowsIn = async (folder: string) => (await readdir(folder)).filter((name) => name.endsWith('_test.jsonl')).sort();
 
-/** Resolves once a download has written into the folder. */
+/** Resolves once a download has written to the folder. */
 async function untilPart(folder: string): Promise<string> {
   for (;;) {
     const part = (await readdir(folder).catch((): string[] => [])).find((name) => name.endsWith('.part'));
@@ -41,7 +41,7 @@ async function untilPart(folder: string): Promise<string> {
 }
 
 describe('awb data fetch', () => {
-  test('puts the files of the released commit into data, says so, and says what to type next', async () => {
+  test('stores the files of the released commit in data, says so, and says what to type next', async () => {
     const [hub, cwd] = [await openBenchmark(), await temporaryFolder()];
     const { code, stdout, stderr } = await awb(['data', 'fetch'], { env: { HF_ENDPOINT: hub.url }, cwd });
     expect({ code, stderr }).toEqual({
@@ -58,7 +58,7 @@ describe('awb data fetch', () => {
     }
   });
 
-  test('again says that nothing was fetched, without the hub', async () => {
+  test('when repeated, says that nothing was fetched, without asking the hub', async () => {
     const [hub, cwd] = [await openBenchmark(), await temporaryFolder()];
     const env = { HF_ENDPOINT: hub.url };
     await awb(['data', 'fetch'], { env, cwd });
@@ -68,7 +68,7 @@ describe('awb data fetch', () => {
     expect(stdout).toMatch(/every file is there and checked; nothing was fetched/);
   });
 
-  test('--json tells files, hashes and commit, and --quiet leaves stderr empty', async () => {
+  test('--json shows files, hashes and commit, and --quiet leaves stderr empty', async () => {
     const [hub, cwd] = [await openBenchmark(), await temporaryFolder()];
     const args = ['data', 'fetch', '--revision', 'main', '--output-dir', 'rows', '--json', '--quiet'];
     const { stdout, stderr } = await awb(args, { env: { HF_ENDPOINT: hub.url }, cwd });
@@ -93,7 +93,7 @@ describe('awb data fetch', () => {
     );
   });
 
-  test('that was killed is continued by the same command', async () => {
+  test('if killed, is continued by the same command', async () => {
     const [stalling, cwd] = [await openStalling(20_000), await temporaryFolder()];
     const { child } = startAwb(['data', 'fetch'], { HF_ENDPOINT: stalling.url }, cwd);
     const part = await untilPart(join(cwd, 'data'));
@@ -106,7 +106,7 @@ describe('awb data fetch', () => {
     expect(await rowsIn(join(cwd, 'data'))).toEqual(NAMES);
   });
 
-  test('ends by Ctrl-C at once with 130 and says that the same command continues', async () => {
+  test('ends on Ctrl-C at once with 130 and says that the same command continues', async () => {
     const [stalling, cwd] = [await openStalling(20_000), await temporaryFolder()];
     const { child, ended } = startAwb(['data', 'fetch'], { HF_ENDPOINT: stalling.url }, cwd);
     await untilPart(join(cwd, 'data'));
@@ -116,7 +116,7 @@ describe('awb data fetch', () => {
     expect(stderr).toMatch(/the same command continues/);
   });
 
-  test('does not work beside another one in the same folder', async () => {
+  test('refuses to work while another one works in the same folder', async () => {
     const [stalling, cwd] = [await openStalling(20_000), await temporaryFolder()];
     const { child, ended } = startAwb(['data', 'fetch'], { HF_ENDPOINT: stalling.url }, cwd);
     await untilPart(join(cwd, 'data'));
@@ -129,7 +129,7 @@ describe('awb data fetch', () => {
     await ended;
   });
 
-  test('names the variable of a mirror where the hub cannot be reached', async () => {
+  test('names the variable for a mirror if the hub is unreachable', async () => {
     const gone = await listenTo(() => {});
     closeServers();
     const cwd = await temporaryFolder();
@@ -137,7 +137,7 @@ describe('awb data fetch', () => {
     expect([code, stderr]).toEqual([EXIT.unavailable, expect.stringMatching(/cannot be reached.*HF_ENDPOINT/)]);
   });
 
-  test('sends the token to the hub alone, and shows it nowhere', async () => {
+  test('sends the token only to the hub, and shows it nowhere', async () => {
     const atCdn: (string | undefined)[] = [];
     const mcp = await readFile(join(RECORDED, 'mcp_test.jsonl'));
     const cdn = await listenTo((request, response) => {
@@ -160,7 +160,7 @@ describe('awb data fetch', () => {
     expect(stdout + stderr + (await readFile(join(cwd, 'data/awb-source.json'), 'utf8'))).not.toContain(TOKEN);
   });
 
-  test('shows hostile names of a hub without what steers a terminal', async () => {
+  test('shows hostile names from a hub without anything that controls a terminal', async () => {
     const name = 'a\u001b[31m\u202e_test.jsonl';
     const hub = await openHub({ files: { [name]: Buffer.from('{}\n') } });
     const cwd = await temporaryFolder();
@@ -169,14 +169,14 @@ describe('awb data fetch', () => {
     expect(stdout + stderr).not.toMatch(/[\u001b\u202e]/);
   });
 
-  test.each(['a b', '../x', ''])('refuses the revision %j before anything is asked', async (revision) => {
+  test.each(['a b', '../x', ''])('refuses the revision %j before any request', async (revision) => {
     const hub = await openBenchmark();
     const cwd = await temporaryFolder();
     const { code } = await awb(['data', 'fetch', '--revision', revision], { env: { HF_ENDPOINT: hub.url }, cwd });
     expect([code, hub.seen.length]).toEqual([EXIT.usage, 0]);
   });
 
-  test.runIf(existsSync('/proc/self'))('is refused where its folder cannot be made', async () => {
+  test.runIf(existsSync('/proc/self'))('is refused if its folder cannot be created', async () => {
     const hub = await openBenchmark();
     const args = ['data', 'fetch', '--output-dir', '/proc/none/x'];
     const { code, stderr } = await awb(args, { env: { HF_ENDPOINT: hub.url } });

@@ -1,4 +1,4 @@
-// `awb data stats`: figures that Python gave, in a form that fits a terminal.
+// `awb data stats`: figures checked against Python, in a form that fits a terminal.
 
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -9,7 +9,7 @@ import { rowText, writeText } from '../support/rows.js';
 const stats = (args: readonly string[], env: Record<string, string> = {}, cwd?: string) =>
   awb(['data', 'stats', ...args], { env, ...(cwd !== undefined && { cwd }) });
 
-/** Median, 90th percentile and largest of turn, context and ground truth. */
+/** Median, 90th percentile and maximum of turn, context and ground truth. */
 // biome-ignore format: a table, a line a domain
 const PYTHON: Readonly<Record<string, readonly (readonly number[])[]>> = {
   android: [[5.0, 9.200000000000001, 11], [1498.0, 2845.4000000000005, 3674], [176.0, 440.4, 444]],
@@ -23,7 +23,7 @@ const PYTHON: Readonly<Record<string, readonly (readonly number[])[]>> = {
 };
 
 describe('the recorded rows', () => {
-  test('have the sizes that Python gives them', async () => {
+  test('have the sizes that Python computes', async () => {
     const { code, stdout } = await stats([RECORDED, '--json']);
     expect(code).toBe(EXIT.done);
     const { schema, all, domains } = JSON.parse(stdout);
@@ -41,7 +41,7 @@ describe('the recorded rows', () => {
     expect(Object.keys(domains)).toEqual(['mcp', 'search', 'terminal', 'swe', 'android', 'web', 'os']);
   });
 
-  test("have the tokens that the Python package tokenizers 0.23.3 counts, where a model's tokenizer is named", async () => {
+  test("have the tokens that the Python package tokenizers 0.23.3 counts, if a model's tokenizer is named", async () => {
     const tokenizer = join(ROOT, 'fixtures/tokenizers/qwen.json');
     const { all, tokens } = JSON.parse((await stats([RECORDED, '--json', '--tokenizer', tokenizer])).stdout);
     expect(all.context_tokens).toMatchObject({ median: 5_398, max: 22_583 });
@@ -51,7 +51,7 @@ describe('the recorded rows', () => {
     expect([code, stderr]).toEqual([EXIT.badData, expect.stringMatching(/this tokenizer cannot be used/)]);
   });
 
-  test('fit 80 columns, with histograms of block characters', async () => {
+  test('fit in 80 columns, with histograms of block characters', async () => {
     const { stdout } = await stats([RECORDED]);
     expect(stdout.split('\n').filter((line) => [...line].length > 80)).toEqual([]);
     expect(stdout).toMatch(/^Search +7,872 +9,318 +9,432 +[ ▁▂▃▄▅▆▇█]+$/m);
@@ -76,7 +76,7 @@ describe('the recorded rows', () => {
 });
 
 describe('a folder', () => {
-  test('with unusable lines tells of the others, and how many were left out', async () => {
+  test('with unusable lines reports the others, and how many were left out', async () => {
     const cwd = await temporaryFolder();
     await writeText(cwd, 'data/mcp_test.jsonl', [rowText(), 'nonsense']);
     const { code, stdout, stderr } = await stats([], {}, cwd);
@@ -84,14 +84,14 @@ describe('a folder', () => {
     expect(stdout).toMatch(/^All +1 +1 /m);
   });
 
-  test('without a usable row ends with 65, and one that is not there with 66', async () => {
+  test('without a usable row exits with 65, and a missing one with 66', async () => {
     const cwd = await temporaryFolder();
     await writeText(cwd, 'data/mcp_test.jsonl', ['nonsense']);
     expect((await stats([], {}, cwd)).code).toBe(EXIT.badData);
     expect((await stats([join(cwd, 'gone')])).code).toBe(EXIT.inputMissing);
   });
 
-  test('with a hostile domain shows nothing that steers a terminal', async () => {
+  test('with a hostile domain shows nothing that controls a terminal', async () => {
     const cwd = await temporaryFolder();
     await writeText(cwd, 'data/x_test.jsonl', [
       rowText({ task: 'x/a\u0301very-long-name-of-a-domain-that-goes-on-and-on' }),

@@ -1,4 +1,4 @@
-// `awb export csv` from end to end: what a reader of CSV finds in it.
+// `awb export csv` end to end: what a CSV reader finds in it.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,13 +14,13 @@ beforeEach(async () => {
 
 const run = (...words: string[]) => awb(['export', 'csv', ...words], { cwd: dir });
 
-/** The records of a CSV text, by the names of its first line. */
+/** The records of a CSV text, keyed by its first line. */
 function read(text: string): Record<string, string>[] {
   const [head, ...records] = csvRecords(text, () => new Error());
   return records.map(({ cells }) => Object.fromEntries(cells.map((cell, at) => [String(head?.cells[at]), cell])));
 }
 
-test('a run is a line for each judgement, failures with their class and without a rating', async () => {
+test('a run has one line per judgement; failures have their class and no rating', async () => {
   const source = await judgedRun(join(dir, 'a'), {
     label: 'a',
     rating: (_, row) => (row === 0 ? undefined : 4),
@@ -51,7 +51,7 @@ test('a run is a line for each judgement, failures with their class and without 
   expect(new Set(lines.map((line) => line.run))).toHaveLength(1);
 });
 
-test('--scores gives the figures that score tells, to a file', async () => {
+test('--scores writes the figures of score to a file', async () => {
   const source = await judgedRun(join(dir, 'a'), { label: 'a', rating: around(3) });
   const { code, stderr } = await run(source, '--scores', '--output', 'scores.csv');
   expect({ code, stderr }).toEqual({ code: 0, stderr: 'written: scores.csv\n' });
@@ -64,7 +64,7 @@ test('--scores gives the figures that score tells, to a file', async () => {
 });
 
 describe('nothing in it', () => {
-  test.each(['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '＝1'])('is a formula where a label is %j', async (label) => {
+  test.each(['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '＝1'])('is a formula if a label is %j', async (label) => {
     const source = await judgedRun(join(dir, 'a'), { label, rating: around(3) });
     for (const flags of [[], ['--scores']]) {
       for (const line of read((await run(source, ...flags)).stdout)) expect(line.label?.trim()).toMatch(/^'/);

@@ -1,4 +1,4 @@
-// `awb export mlflow` against what a real MLflow server answered (fixtures/mlflow/replies.json).
+// `awb export mlflow` against the recorded answers of a real MLflow server (fixtures/mlflow/replies.json).
 
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
@@ -58,8 +58,8 @@ const run = (words: string[] = [], env: Record<string, string> = {}) =>
 const sent = (path: string) => seen.filter((each) => each.path.includes(path)).map(({ body }) => JSON.parse(body));
 const itemsOf = (kind: 'params' | 'metrics' | 'tags') => sent('runs/log-batch').flatMap((body) => body[kind] ?? []);
 
-describe('a run that the server does not know', () => {
-  test('is made in a new experiment, with scores at its step, and ends', async () => {
+describe('a run unknown to the server', () => {
+  test('is created in a new experiment, with scores at its step, and ends', async () => {
     replies = first;
     const { code, stdout } = await run(['--experiment', 'nightly', '--json']);
     expect(code).toBe(0);
@@ -85,7 +85,7 @@ describe('a run that the server does not know', () => {
 });
 
 describe('a run that the server has', () => {
-  test('is updated: none is made, and no parameter that is there is sent again', async () => {
+  test('is updated: no run is created, and no existing parameter is sent again', async () => {
     replies = again;
     const { code, stdout } = await run(['--json']);
     expect({ code, updated: JSON.parse(stdout).updated }).toEqual({ code: 0, updated: true });
@@ -97,7 +97,7 @@ describe('a run that the server has', () => {
 });
 
 describe('credentials', () => {
-  test('of a token are sent as such, those of a user before it, and neither is shown', async () => {
+  test('with a token are sent as such, those of a user take precedence, and neither is shown', async () => {
     replies = [];
     const token = 'token-of-the-server';
     const { code, stderr } = await run(['--verbose'], { MLFLOW_TRACKING_TOKEN: token });
@@ -108,7 +108,7 @@ describe('credentials', () => {
     expect(seen.at(-1)?.headers.authorization).toBe(`Basic ${Buffer.from('u:p').toString('base64')}`);
   });
 
-  test('that are refused end with 77 and what to set, and a server that echoes them tells nobody', async () => {
+  test('that are refused end with 77 and what to set, and stay hidden even if the server echoes them', async () => {
     const password = 'long-secret-password';
     const body = { message: `no user u with ${password} ${Buffer.from(`u:${password}`).toString('base64')}` };
     replies = [{ method: 'GET', path: '/api/2.0/mlflow/experiments/get-by-name', status: 401, body }];
@@ -129,17 +129,17 @@ describe('nothing is exported', () => {
 
   test.each([
     [
-      'that is no MLflow',
+      'that is not MLflow',
       [{ method: 'GET', path: '/api/2.0/mlflow/experiments/get-by-name', status: 200, body: '<html>' }],
     ],
-    ['that has no such path', []],
+    ['without this path', []],
   ])('to a server %s', async (_name, told) => {
     replies = told;
     const { code, stderr } = await run();
     expect({ code, stderr }).toMatchObject({ code: 69, stderr: expect.stringContaining('--tracking-uri') });
   });
 
-  test('where no server is named, or one that is no address', async () => {
+  test('without a server, or with one that is not an address', async () => {
     const words = ['export', 'mlflow', source];
     expect((await awb(words, { cwd: dir })).stderr).toContain('MLFLOW_TRACKING_URI');
     const { code, stderr } = await awb(words, { cwd: dir, env: { MLFLOW_TRACKING_URI: 'databricks' } });

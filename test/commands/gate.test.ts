@@ -1,4 +1,4 @@
-// `awb gate` from end to end: two runs and a policy in, a verdict with its exit code and its reports out.
+// `awb gate` end to end: two runs and a policy in, a verdict with its exit code and reports out.
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ async function policy(text: string): Promise<string> {
   return path;
 }
 
-it('says what domains that never differ leave open, and how many rules share a level', async () => {
+it('says what domains that never vary leave open, and how many rules share a level', async () => {
   const steady: JudgedRun['rating'] = (domain, row) =>
     domain === 'mcp' || domain === 'os' ? around(3)(domain, row) : around(3, 1)(domain, row) + 0.2;
   await judgedRun(join(dir, 'steady'), { label: 'steady', rating: steady }, join(dir, 'runs.sqlite'));
@@ -65,7 +65,7 @@ describe('the verdict is the exit code', () => {
     expect(await report(['base', candidate])).toMatchObject({ schema: 'awb.gate/1', verdict, exit_code: code });
   });
 
-  it('ratings that cannot be pass no gate, on either side and whatever it holds', async () => {
+  it('impossible ratings pass no gate, on either side and whatever it checks', async () => {
     const told = 'Rows with impossible ratings (outside 1 to 5): 1 of the candidate; judge them again';
     expect((await gate(['base', 'impossible'])).stdout.replace(/\s+/g, ' ')).toContain(told);
     expect(await gate(['impossible', 'same'])).toMatchObject({ code: 3 });
@@ -76,7 +76,7 @@ describe('the verdict is the exit code', () => {
     expect(await readFile(junit, 'utf8')).toMatch(/testsuite name="run"[\s\S]*ratings of 1 to 5[\s\S]*<error/);
   });
 
-  it('INCONCLUSIVE says that asking again is not honest, names --looks, and the chance that they decide', async () => {
+  it('INCONCLUSIVE says that asking again is not honest, and gives --looks and their chance of deciding it', async () => {
     const text = (await gate(['base', 'unsure'])).stdout.replace(/\s+/g, ' ');
     expect(text).toMatch(/at the same alpha is not honest.*--looks 1,3.*alpha 0\.0277.*is at most \d+ %\./);
     const { level, further, rules } = await report(['base', 'unsure']);
@@ -85,7 +85,7 @@ describe('the verdict is the exit code', () => {
     expect(rules[0].p_holds).toBeGreaterThan(0.025);
   });
 
-  it('planned looks are tested at their own level, which the runs’ repeats choose', async () => {
+  it("planned looks are tested at their own level, which the runs' repeats select", async () => {
     const first = await report(['base', 'unsure', '--looks', '1,3']);
     expect(first.level).toMatchObject({ look: 1 });
     expect(first.level.alpha).toBeCloseTo(0.02765, 4);
@@ -117,7 +117,7 @@ describe('the verdict is the exit code', () => {
 
   it.each([
     ['a wider bound', ['--max-drop', '20', '--max-domain-drop', '20'], 0],
-    ['a wider bound of domains alone', ['--max-domain-drop', '20'], 4],
+    ['a wider bound for domains only', ['--max-domain-drop', '20'], 4],
   ])('flags change the default policy: %s', async (_, flags, code) => {
     expect(await gate(['base', 'fell', ...flags])).toMatchObject({ code, stderr: '' });
   });
@@ -130,7 +130,7 @@ describe('the verdict is the exit code', () => {
     expect(await lowOf('0.01')).toBeLessThan(await lowOf('0.05'));
   });
 
-  it('another judge is let pass where told to, and the report says so', async () => {
+  it('another judge passes if allowed, and the report says so', async () => {
     const { code, stdout } = await gate(['base', 'other-judge', '--allow-different', 'judge']);
     expect(code).toBe(0);
     expect(stdout.replace(/\s+/g, ' ')).toContain(
@@ -148,7 +148,7 @@ describe('floors and published rows', () => {
     expect(await gate(['same', ...flags])).toMatchObject({ code, stderr: '' });
   });
 
-  it('an Overall of some of the seven domains says so, beside a floor and beside a base', async () => {
+  it('an Overall of some of the seven domains says so, with a floor and with a base', async () => {
     const told = 'Overall is the mean of only 6 domains: the candidate has no score in OS.';
     for (const args of [
       ['--min-overall', '55', 'without-os'],
@@ -159,26 +159,26 @@ describe('floors and published rows', () => {
     }
   });
 
-  it('a run that is held against itself is refused, and a copy of it is said to be one', async () => {
+  it('a run compared with itself is refused, and a copy of it is reported as one', async () => {
     const itself = await gate(['base', 'base', '--min-overall', '1']);
     expect([itself.code, itself.stdout]).toEqual([2, '']);
     expect(itself.stderr).toContain('base is both base and candidate, which passes any gate; name two runs');
     const copy = join(await temporaryFolder(), 'copy.jsonl');
     await writeFile(copy, await readFile(join(dir, 'base', 'judged.jsonl')));
     const { code, stdout } = await gate(['base', copy]);
-    // Ten trajectories a domain that never differ could hide more than the gate allows.
+    // Ten trajectories per domain that never vary could hide more than the gate allows.
     expect([code, stdout.replace(/\s+/g, ' ')]).toEqual([5, expect.stringContaining('- ONE AND THE SAME: base and')]);
     const compared = await awb(['compare', '--db', 'runs.sqlite', 'base', 'base'], { cwd: dir });
     expect(compared.stdout).toContain('ONE AND THE SAME: base and');
   });
 
-  it('a floor beside a base is held together with it', async () => {
+  it('a floor is decided together with a base', async () => {
     const { rules } = await report(['base', 'same', '--min-overall', '70']);
     expect(rules[0]).toMatchObject({ kind: 'floor', verdict: 'NO-GO', counts: true });
     expect(rules.some((rule: { kind: string }) => rule.kind === 'drop')).toBe(true);
   });
 
-  it('a published row is advice only, and says what would have to be the same', async () => {
+  it('a published row gives only advice, and says what would have to be the same', async () => {
     const { code, stdout } = await gate(['--base', 'published:qwen-agentworld-35b-a3b', 'fell', '--max-drop', '0']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^ADVICE: would be NO-GO \(\d of 8 rules broken\)\n/);
@@ -193,7 +193,7 @@ describe('floors and published rows', () => {
     });
   });
 
-  it('beside a floor a published row stays advice: the floor decides', async () => {
+  it('next to a floor, a published row still gives only advice: the floor decides', async () => {
     const { code, stdout } = await gate(['published:GPT-5.4', 'fell', '--min-overall', '10']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^GO: none of \d+ rules broken\n/);
@@ -209,7 +209,7 @@ min_coverage: 0.99
 require_equal: [judge, rubric]
 `;
 
-  it('that says what the default says has its fingerprint and its verdict', async () => {
+  it('equal to the default has its fingerprint and its verdict', async () => {
     const own = await report(['base', 'same']);
     const { policy: written, verdict } = await report(['base', 'same', '--policy', await policy(WHOLE)]);
     expect(verdict).toBe('GO');
@@ -235,7 +235,7 @@ require_equal: [judge, rubric]
     ['a wrong key', 'max_drp: {overall: 2}', 65, ':1: unknown key "max_drp"; did you mean "max_drop"?'],
     ['a wrong domain', 'max_drop: {terminl: 2}', 65, ':1: unknown key "terminl"; did you mean "terminal"?'],
     ['text that is not YAML', 'a: [', 65, ':1: not YAML'],
-    ['a key twice', 'alpha: 0.1\nalpha: 0.2', 65, ':2: this key is there twice'],
+    ['a duplicate key', 'alpha: 0.1\nalpha: 0.2', 65, ':2: this key is there twice'],
     ['nothing', '', 65, 'the policy has to be a mapping with alpha'],
   ])('with %s is refused by name', async (_, text, code, message) => {
     const path = await policy(text);
@@ -249,8 +249,8 @@ require_equal: [judge, rubric]
 describe('bad input', () => {
   it.each([
     ['no run', [], 2, '--base <RUN>'],
-    ['one run and nothing to hold', ['base'], 2, '--candidate <RUN>'],
-    ['a published row alone', ['published:GPT-5.4', '--min-overall', '5'], 2, '--candidate <RUN>'],
+    ['one run and nothing to compare it with', ['base'], 2, '--candidate <RUN>'],
+    ['only a published row', ['published:GPT-5.4', '--min-overall', '5'], 2, '--candidate <RUN>'],
     ['an unknown published row', ['published:GPT-5', 'same'], 2, 'did you mean "GPT-5.4"?'],
     ['an unknown run', ['base', 'sam'], 2, 'did you mean "same"? The runs are\n  1: base'],
     ['a policy beside flags of its own', ['base', 'same', '--policy', 'x', '--alpha', '0.1'], 2, 'cannot be combined'],
@@ -264,7 +264,7 @@ describe('bad input', () => {
     expect(result.stderr).toContain(message);
   });
 
-  it('a drop without a base to drop from', async () => {
+  it('refuses a rule about drops without a base', async () => {
     const { code, stderr } = await gate(['same', '--policy', await policy('max_drop: {overall: 2}')]);
     expect(code).toBe(EXIT.usage);
     expect(stderr).toContain('has max_drop, which needs a base');
@@ -290,17 +290,17 @@ describe('in CI', () => {
     expect(JSON.parse(await readFile(json as string, 'utf8')).verdict).toBe('NO-GO');
   });
 
-  it('outside of CI there are no annotations', async () => {
+  it('writes no annotations outside of CI', async () => {
     expect((await gate(['base', 'fell'])).stdout).not.toContain('::');
   });
 
-  it('under --json stdout is one document, and annotations go to stderr', async () => {
+  it('with --json stdout is one document, and annotations go to stderr', async () => {
     const { stdout, stderr } = await gate(['base', 'fell', '--json'], { GITHUB_ACTIONS: 'true' });
     expect(JSON.parse(stdout).verdict).toBe('NO-GO');
     expect(stderr).toMatch(/^::error /);
   });
 
-  it('a summary that has no room left spoils no verdict', async () => {
+  it('a full summary does not change the verdict', async () => {
     const step = join(await temporaryFolder(), 'step.md');
     await writeFile(step, 'x'.repeat(1024 * 1024 - 10));
     expect((await gate(['base', 'same'], { GITHUB_STEP_SUMMARY: step })).code).toBe(0);

@@ -20,7 +20,7 @@ const fine: Handler = ({ body }) => ({
   content: `<predicted_observation>\n${JSON.stringify(body.messages).length}\n</predicted_observation>`,
 });
 
-/** A folder of data, a server, and `awb infer` over both with the given flags. */
+/** A folder of data, a server, and `awb infer` for both with the given flags. */
 async function setUp(script: Handler = fine, rows = ROWS) {
   const server = await startLoopbackServer(script);
   servers.push(server);
@@ -41,7 +41,7 @@ async function setUp(script: Handler = fine, rows = ROWS) {
   return { server, root, data, out, batch, plain, infer, byBatch, answer };
 }
 
-/** The unasked line of a request, as OpenAI writes one into the file of errors. */
+/** The line of a request that was not answered, as OpenAI writes it to the file of errors. */
 const unasked = (custom_id: string, code = 'batch_expired') =>
   JSON.stringify({ id: 'x', custom_id, response: null, error: { code, message: 'not in time' } });
 
@@ -69,7 +69,7 @@ describe('infer --batch-dir', () => {
     expect(manifest).toMatchObject({ state: 'awaiting', batch: { dir: batch } });
   });
 
-  test('asks nobody under --assume-params, and needs no address', async () => {
+  test('asks nothing under --assume-params, and needs no address', async () => {
     const { server, infer, plain, batch } = await setUp();
     expect(await infer(['--batch-dir', batch, '--assume-params'], plain)).toMatchObject({
       code: EXIT.later,
@@ -78,7 +78,7 @@ describe('infer --batch-dir', () => {
     expect(server.count).toBe(0);
   });
 
-  test('counts one row as one', async () => {
+  test('uses the singular for one row', async () => {
     const { root } = await setUp(fine, 1);
     const words = ['--data-dir', 'data', '--output-dir', 'out', '--model-name', 'wm', '--batch-dir', 'batch'];
     const { stdout } = await awb(['infer', ...words, '--assume-params', '--quiet'], { cwd: root });
@@ -98,7 +98,7 @@ describe('infer --batch-dir', () => {
     expect(server.count).toBe(1 + 4);
   });
 
-  test('asked for without the folder stops while results are awaited, and asks nobody', async () => {
+  test('without the folder, stops while results are awaited, and asks nothing', async () => {
     const { server, infer, byBatch, out, batch } = await setUp();
     await byBatch();
     const manifest = await readFile(join(out, 'predictions.manifest.json'), 'utf8');
@@ -112,7 +112,7 @@ describe('infer --batch-dir', () => {
     expect(await readFile(join(out, 'predictions.manifest.json'), 'utf8')).toBe(manifest);
   });
 
-  test('holds a run to its batch although no row has a record yet', async () => {
+  test('binds a run to its batch before any row has a record', async () => {
     const { infer, plain, batch, server } = await setUp();
     await infer(['--batch-dir', batch, '--assume-params'], plain);
     expect(await infer([])).toMatchObject({ code: EXIT.later });
@@ -120,7 +120,7 @@ describe('infer --batch-dir', () => {
     expect(server.count).toBe(0);
   });
 
-  test('says of a file cut off that its last line is lost, and reads it once it has grown', async () => {
+  test('says that a file was cut off in its last line, and reads it once it has grown', async () => {
     const { batch, byBatch, answer } = await setUp();
     await byBatch();
     await answer('outputs.jsonl');
@@ -133,7 +133,7 @@ describe('infer --batch-dir', () => {
     expect(await byBatch()).toMatchObject({ code: EXIT.done, said: { state: 'complete', batch: { notes: [] } } });
   });
 
-  test('lists results of unknown ids and ignores them, and whatever is no result', async () => {
+  test('lists results of unknown ids and ignores them, along with anything that is not a result', async () => {
     const { batch, byBatch, answer } = await setUp();
     await byBatch();
     await answer('outputs.jsonl');
@@ -149,7 +149,7 @@ describe('infer --batch-dir', () => {
     expect(odd).toMatch(/4 lines .*a\.jsonl:10/);
   });
 
-  test('names lines that begin as a result and hold none, and does not count them as answers', async () => {
+  test('names incomplete result lines, and does not count them as answers', async () => {
     const { batch, byBatch, answer } = await setUp();
     await byBatch();
     await answer('outputs.jsonl', 4);
@@ -171,7 +171,7 @@ describe('infer --batch-dir', () => {
     ]);
   });
 
-  test('names a folder among the results that is to be moved away', async () => {
+  test('names a folder among the results that must be moved away', async () => {
     const { batch, byBatch } = await setUp();
     await byBatch();
     await mkdir(join(batch, 'old.jsonl'));
@@ -181,7 +181,7 @@ describe('infer --batch-dir', () => {
     });
   });
 
-  test('asks what has expired again, at no cost of a try', async () => {
+  test('asks expired requests again, without counting a try', async () => {
     const { batch, byBatch, answer } = await setUp();
     await byBatch('--max-attempts', '1');
     const requests = await requestsIn(batch);
@@ -199,7 +199,7 @@ describe('infer --batch-dir', () => {
     expect(await byBatch('--max-attempts', '1')).toMatchObject({ code: EXIT.done });
   });
 
-  test('tries passing failures again as often as live, and says then that the row has failed', async () => {
+  test('retries transient failures as often as live, and then reports the row as failed', async () => {
     const broken = { status: 500, body: { error: { message: 'broken', type: 'server_error' } } };
     const { batch, byBatch, answer, out } = await setUp(
       ({ index, body }) => (index === 0 ? fine({ body } as never) : broken),
@@ -218,7 +218,7 @@ describe('infer --batch-dir', () => {
     expect(failed).toMatchObject([{ log: { attempts: 3, batched: 3 } }]);
   });
 
-  test('asks failed rows again only once nothing is awaited any more, and then with new ids', async () => {
+  test('asks failed rows again only once nothing is awaited, and then with new ids', async () => {
     const refused = { content: '', finishReason: 'content_filter' };
     const { batch, byBatch, answer } = await setUp(
       ({ index, body }) => (index === 0 ? fine({ body } as never) : refused),
@@ -238,7 +238,7 @@ describe('infer --batch-dir', () => {
     expect(ids.slice(3)).toEqual(ids.slice(0, 3).map((id) => id.replace('_0_', '_1_')));
   });
 
-  test('reads the results of failed rows that were asked again as soon as they are there, and asks none live meanwhile', async () => {
+  test('reads results of failed rows that were asked again as soon as they exist, and asks none live meanwhile', async () => {
     const refused = { content: '', finishReason: 'content_filter' };
     const { server, batch, byBatch, infer, answer } = await setUp(
       ({ index, body }) => (index === 0 || index > 4 ? fine({ body } as never) : refused),
@@ -268,7 +268,7 @@ describe('infer --batch-dir', () => {
     expect(await infer(['--finish-online'])).toMatchObject({ code: EXIT.done, said: { counts: { ok: 4 } } });
   });
 
-  test('takes no result of before for the answer to a row that has failed live since', async () => {
+  test('ignores earlier results for a row that has failed live since', async () => {
     const refused = { content: '', finishReason: 'content_filter' };
     const { batch, byBatch, infer, answer } = await setUp(
       ({ index, body }) => (index === 0 ? fine({ body } as never) : refused),
@@ -283,7 +283,7 @@ describe('infer --batch-dir', () => {
     expect(ids[1]).toBe(ids[0].replace('_0_', '_1_'));
   });
 
-  test('counts what a reply cost once, however often it is read', async () => {
+  test('counts the cost of a reply once, however often it is read', async () => {
     const { byBatch, answer } = await setUp(
       ({ index, body }) =>
         index === 1
@@ -295,7 +295,7 @@ describe('infer --batch-dir', () => {
     await answer('a.jsonl');
     const spent = [];
     for (let round = 0; round < 3; round++) spent.push((await byBatch()).said.spent.tokens);
-    // The live row, and two replies of which one was no answer.
+    // The live row, and two replies, one of which was no answer.
     expect(spent).toEqual([3300, 3300, 3300]);
     await answer('b.jsonl', 2);
     await byBatch();
@@ -304,7 +304,7 @@ describe('infer --batch-dir', () => {
   });
 });
 
-describe('what a server does not take', () => {
+describe('what a server rejects', () => {
   const rejects =
     (name: string): Handler =>
     (request) =>
@@ -324,7 +324,7 @@ describe('what a server does not take', () => {
     expect(JSON.parse(await readFile(join(batch, 'batch.json'), 'utf8'))).toMatchObject({ dropped: ['top_k'] });
   });
 
-  test('is sent under its newer name from the first file on', async () => {
+  test('is sent under its new name from the first file on', async () => {
     const { batch, byBatch, answer } = await setUp(rejects('max_tokens'));
     await byBatch();
     for (const { body } of await requestsIn(batch)) {
@@ -335,7 +335,7 @@ describe('what a server does not take', () => {
     expect(await byBatch()).toMatchObject({ code: EXIT.done });
   });
 
-  test('stops the run where a result says so, with the way to begin anew', async () => {
+  test('stops the run if a result says so, with the way to start afresh', async () => {
     const { batch, infer, plain, answer } = await setUp(rejects('top_k'));
     const flags = ['--batch-dir', batch, '--assume-params', '--top-k', '20'];
     await infer(flags, plain);
@@ -366,7 +366,7 @@ describe('--finish-online', () => {
     expect(await readFile(join(out, 'predictions.jsonl'), 'utf8')).toBe(predictions);
   });
 
-  test('counts what tries took whose results had the row tried again, and no result of theirs is taken later', async () => {
+  test('counts the cost of results that caused a retry, and uses no later result of theirs', async () => {
     const usage = { prompt_tokens: 1000, completion_tokens: 100 };
     const outcomes = [
       { content: 'live', usage },
@@ -389,11 +389,11 @@ describe('--finish-online', () => {
     });
     expect(await byBatch()).toMatchObject({ code: EXIT.later, said: { spent: { tokens: 3300 } } });
     const ids = (await requestsIn(batch)).map(({ custom_id }) => custom_id);
-    // The file that nobody had been given was taken back when its row was asked live.
+    // The file that was never submitted was withdrawn when its row was asked live.
     expect(ids.map((id) => id.split('_')[1])).toEqual(['0', '2']);
   });
 
-  test('is refused where no run has begun, and says of one without a batch that there was none to end', async () => {
+  test('is refused if no run has started, and reports that a run without a batch has none to end', async () => {
     const { server, infer, batch } = await setUp();
     const refusal = { code: EXIT.usage, stderr: expect.stringContaining('--finish-online ends a batch') };
     expect(await infer(['--finish-online'])).toMatchObject(refusal);
@@ -435,7 +435,7 @@ describe('a batch folder', () => {
     expect(server.count).toBe(1);
   });
 
-  test('is begun by one of the parts that are started in it at one time, and the others are told to take one of their own', async () => {
+  test('is started by one of several parts that begin at once, and the others are told to choose another folder', async () => {
     const { root, data, batch, server } = await setUp();
     const parts = await Promise.all(
       [1, 2, 3].map((part) =>
@@ -445,7 +445,7 @@ describe('a batch folder', () => {
         ]),
       ),
     );
-    // Which of them comes to the lock, and which to the folder of another run, is a matter of moments.
+    // Timing decides which of them gets to the lock, and which to the folder of another run.
     const others = parts.filter(({ code }) => code !== EXIT.later);
     expect(others).toHaveLength(2);
     for (const { code, stderr } of others) {
@@ -457,7 +457,7 @@ describe('a batch folder', () => {
     expect(await requestsIn(batch)).toHaveLength(written[0].requests);
   });
 
-  test('that is answered names the command which reads it, to be copied into any shell', async () => {
+  test('with all answers shows the command that reads it, ready to paste into any shell', async () => {
     const { root, server, out } = await setUp();
     const begin = ['infer', '--data-dir', 'data', '--output-dir', 'out', '--model-name', "it's wm", '--batch-dir', 'b'];
     const asked = [...begin, '--assume-params', '--extra-body', '{"a": "b c"}', '--model-api-key', 'sk-secret-0123'];
@@ -485,7 +485,7 @@ describe('a batch folder', () => {
     expect(moved).toMatchObject({ code: EXIT.done });
   });
 
-  test('may be moved with its run while it lies in it', async () => {
+  test('may be moved with the run that contains it', async () => {
     const { root, plain, infer, server } = await setUp();
     const [before, moved] = [join(root, 'before'), join(root, 'moved')];
     const live = ['--model-base-url', server.url];
@@ -504,7 +504,7 @@ describe('a batch folder', () => {
     expect(server.count).toBe(ROWS);
   });
 
-  test("that holds other files of lines, is the run's own, or is a file is refused before anything is asked", async () => {
+  test("that contains other files of lines, is the run's own, or is a file is refused before anything is asked", async () => {
     const { server, infer, data, out } = await setUp();
     expect(await infer(['--batch-dir', data])).toMatchObject({ code: EXIT.cannotCreate });
     expect(await infer(['--batch-dir', out])).toMatchObject({ code: EXIT.usage });
@@ -525,7 +525,7 @@ describe('a batch folder', () => {
     expect(await byBatch()).toMatchObject({ code: EXIT.later });
   });
 
-  test('is begun anew under --fresh, and what lay in it is kept aside', async () => {
+  test('is started afresh under --fresh, and its old contents are kept aside', async () => {
     const { byBatch, batch, answer } = await setUp();
     await byBatch();
     await answer('a.jsonl');
@@ -545,7 +545,7 @@ describe('with --batch-dir', () => {
     expect(server.count).toBe(0);
   });
 
-  test('a model that is served here is refused with the command that answers files by it', async () => {
+  test('a locally served model is refused, with the command that answers files with it', async () => {
     const { data, batch } = await setUp();
     const { code, stderr } = await awb(['infer', '--data-dir', data, '--local', 'x.gguf', '--batch-dir', batch]);
     expect(code).toBe(EXIT.usage);
@@ -559,7 +559,7 @@ describe('with --batch-dir', () => {
     expect(server.count).toBe(0);
   });
 
-  test('a budget is refused, since a batch cannot be stopped half-way', async () => {
+  test('a budget is refused, since a batch cannot be stopped halfway', async () => {
     const { batch, byBatch, server } = await setUp();
     const refused = await byBatch('--budget-tokens', '100');
     expect(refused).toMatchObject({ code: EXIT.usage, stderr: expect.stringContaining('--dry-run') });

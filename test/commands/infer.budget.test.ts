@@ -1,4 +1,4 @@
-// Budgets from end to end: where a run stops, what it has asked by then, and how it goes on.
+// Budgets end to end: when a run stops, what it has asked by then, and how it continues.
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ models:
   wm: { input: 10, output: 100 }
   judge: { input: 10, output: 100 }
 `;
-/** 100 tokens at 10, and 10 at 100 dollars a million. */
+/** 100 tokens at 10, and 10 at 100 dollars per million. */
 const USD = 0.002;
 
 async function setUp(answer: Handler, rows = 30) {
@@ -55,7 +55,7 @@ async function setUp(answer: Handler, rows = 30) {
   };
 }
 
-test('a run stops at its budget, goes on with larger ones, asks nothing twice, and ends in the bytes of one that never stopped', async () => {
+test('a run stops at its budget, continues with larger ones, asks nothing twice, and ends with the bytes of an uninterrupted run', async () => {
   const run = await setUp(() => reply());
   const first = await run.infer('--budget-tokens', `${10 * TOKENS}`, '--concurrency', '1');
   expect(first.code).toBe(EXIT.later);
@@ -83,14 +83,14 @@ test('a run whose budget is spent says so at once, without a call', async () => 
   expect(again.stderr).toContain('stopping: the run has spent its budget of 500 tokens (--budget-tokens)\n');
 });
 
-test('64 calls in flight spend no more than calls one after the other', async () => {
+test('64 calls in flight spend no more than sequential calls', async () => {
   const random = randomFrom(64);
   const run = await setUp(() => reply({ latencyMs: random() * 40 }), 400);
   const { code } = await run.infer('--budget-tokens', `${100 * TOKENS}`, '--concurrency', '64', '--quiet');
   expect([code, run.server.count]).toEqual([EXIT.later, 100]);
 });
 
-describe('less than the dearest call is spent beyond a budget, and all of it is spent, by', () => {
+describe('a budget is spent completely and exceeded by less than the most expensive call, by', () => {
   const MOST = 300;
 
   test.each([
@@ -147,7 +147,7 @@ describe('less than the dearest call is spent beyond a budget, and all of it is 
   });
 });
 
-test('the document tells what was spent, and of what', async () => {
+test('the document says what was spent of which budget', async () => {
   const run = await setUp(() => reply());
   const { stdout } = await run.infer('--budget-usd', '0.0199', ...run.prices, '--concurrency', '1', '--json');
   const { exit_code, state, spent } = JSON.parse(stdout);
@@ -158,17 +158,17 @@ test('the document tells what was spent, and of what', async () => {
   });
 });
 
-test('progress shows what was spent of the budget', async () => {
+test('progress shows how much of the budget was spent', async () => {
   const run = await setUp(() => reply());
   const { stderr } = await run.infer('--budget-usd', '5', ...run.prices);
   expect(stderr).toMatch(/infer 30\/30 rows.*, \$0\.06 of \$5\.00/);
 });
 
 describe('what counts against the budget', () => {
-  test('are the tries of a call: none starts once it is spent', async () => {
+  test('the tries of a call: none starts once it is spent', async () => {
     const broken = reply({ ending: 'cut-off' });
     const run = await setUp(({ index }) => (index === 0 ? reply() : broken));
-    // A reply that breaks off reports no usage, so its prompt and what came of it are estimated: some fifty tokens.
+    // A reply that breaks off reports no usage, so its prompt and its partial output are estimated: some fifty tokens.
     const { code, stdout } = await run.infer('--budget-tokens', '180', '--concurrency', '1', '--json');
     expect(code).toBe(EXIT.later);
     const { spent, asked } = JSON.parse(stdout);
@@ -179,7 +179,7 @@ describe('what counts against the budget', () => {
     expect(JSON.parse(again)).toMatchObject({ exit_code: 75, asked: 0 });
   });
 
-  test('are calls that timed out, by their prompts', async () => {
+  test('calls that timed out, by their prompts', async () => {
     const run = await setUp(({ index }) => (index === 0 ? reply() : 'hang'));
     const { code, stdout } = await run.infer(
       ...['--budget-tokens', '150', '--concurrency', '1', '--first-token-timeout', '0.3s', '--retry-minutes', '0'],
@@ -188,21 +188,21 @@ describe('what counts against the budget', () => {
     expect(stdout).toMatch(/ of 150 tokens \(\d+ tokens estimated\), all sessions together/);
   });
 
-  test('are replies of a judge that cannot be read', async () => {
+  test('unreadable replies of a judge', async () => {
     const run = await setUp(({ body }) => reply(body.model === 'wm' ? {} : { content: 'I cannot say' }));
     await run.infer('--quiet');
     const before = run.server.count;
     const flags = ['--budget-tokens', `${8 * TOKENS}`, '--concurrency', '1', '--max-retries', '3'];
     const { code, stdout } = await run.judge(...flags);
     expect([code, run.server.count - before]).toEqual([EXIT.later, 8]);
-    // Two judgements took three tries each; the third was given up in the middle, and what it cost is not forgotten.
+    // Two judgements took three tries each. The third was abandoned midway, and its cost is not forgotten.
     expect(stdout).toContain('2 failed');
     expect(stdout).toContain('spent: 880 of 880 tokens');
     const again = await run.judge(...flags);
     expect([again.code, run.server.count - before]).toEqual([EXIT.later, 8]);
   });
 
-  test('are tokens of a server that counts none, as estimated', async () => {
+  test('tokens of a server that counts none, as estimated', async () => {
     const run = await setUp(() => reply({ usage: null, content: 'x'.repeat(400) }));
     const { code, stdout } = await run.infer('--budget-tokens', '1000', '--concurrency', '1');
     expect(code).toBe(EXIT.later);
@@ -213,7 +213,7 @@ describe('what counts against the budget', () => {
 });
 
 describe('a budget in dollars', () => {
-  test('without a price is refused before anything is asked, and says what to do', async () => {
+  test('without a price is refused before anything is asked, with what to do', async () => {
     const run = await setUp(() => reply());
     const { code, stderr } = await run.infer('--budget-usd', '5');
     expect(code).toBe(EXIT.usage);
@@ -221,7 +221,7 @@ describe('a budget in dollars', () => {
     expect(run.server.count).toBe(0);
   });
 
-  test('is refused for a model that is to be served here, before it is loaded', async () => {
+  test('is refused for a model that would be served locally, before it is loaded', async () => {
     const run = await setUp(() => reply());
     const local = run
       .args('--local', 'no-such-model.gguf', '--budget-usd', '5')
@@ -231,7 +231,7 @@ describe('a budget in dollars', () => {
     expect(stderr).toMatch(/none is known for "no-such-model\.gguf".*--prices FILE.*--budget-tokens/);
   });
 
-  test('asks for no price where nobody is asked', async () => {
+  test('needs no price if no model is asked', async () => {
     const run = await setUp(() => reply());
     const baseline = run
       .args('--baseline', 'persistence', '--budget-usd', '5')
@@ -251,7 +251,7 @@ describe('a budget in dollars', () => {
   });
 });
 
-test('what a budget is said to have come to over the recorded rows', async () => {
+test('how the budget is reported over the recorded rows', async () => {
   const run = await setUp(() => reply({ latencyMs: 20 }), 1);
   const { code, stdout } = await run.infer(
     ...['--data-dir', 'fixtures/recorded', '--budget-usd', '0.03', '--concurrency', '32', ...run.prices],

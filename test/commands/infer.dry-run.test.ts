@@ -1,4 +1,4 @@
-// `awb infer --dry-run`: the bill before the run, and no trace of it.
+// `awb infer --dry-run`: the bill before the run, without a trace.
 
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ afterEach(async () => {
 
 const TWO_DOMAINS = { 'a_test.jsonl': madeUpRows('mcp', 6), 'b_test.jsonl': madeUpRows('terminal', 9) };
 
-/** A server that counts a token for each `perToken` characters, half of one for example, and answers with so many tokens. */
+/** A server that counts a token per `perToken` characters (half a character, for example), and answers with the given number of tokens. */
 function counting(perToken: number, completionTokens: number): Handler {
   return ({ body }) => {
     const characters = body.messages.reduce((sum: number, { content }: { content: string }) => sum + content.length, 0);
@@ -47,13 +47,13 @@ async function setUp(script?: Handler, options: Parameters<typeof startLoopbackS
   return { folder, server, data, infer, bill };
 }
 
-/** The rows of a folder's files. */
+/** The rows in a folder's files. */
 async function rowsIn(data: string): Promise<Row[]> {
   const names = await readdir(data);
   return (await Promise.all(names.map((name) => rowsOf(join(data, name))))).flat();
 }
 
-/** Characters of all messages of a made-up folder's rows, counted from the files alone. */
+/** The characters of all messages of a made-up folder's rows, counted only from the files. */
 async function charactersIn(data: string): Promise<number> {
   return (await textsIn(data)).join('').length;
 }
@@ -66,7 +66,7 @@ async function textsIn(data: string): Promise<string[]> {
 }
 
 describe('a dry run', () => {
-  test('asks nobody anything, and leaves no trace', async () => {
+  test('asks no model and leaves no trace', async () => {
     const { folder, server, infer } = await setUp();
     const before = await readdir(folder, { recursive: true });
     const { code, stdout } = await infer('one', '--dry-run');
@@ -77,14 +77,14 @@ describe('a dry run', () => {
     expect(await readdir(folder, { recursive: true })).toEqual(before);
   });
 
-  test('needs no server, and no key', async () => {
+  test('needs neither server nor key', async () => {
     const { server, infer } = await setUp();
     await server.close();
     const { code, stdout } = await infer('one', '--dry-run');
     expect([code, stdout]).toEqual([EXIT.done, expect.stringContaining('15 to ask')]);
   });
 
-  test('tells each figure that nobody knows as unknown, with what bounds it, and none as zero', async () => {
+  test('reports unknown figures as unknown, with their bounds, and none as zero', async () => {
     const { bill, infer, data } = await setUp();
     const { total, price, time, tokens_by } = await bill('one', '--max-tokens', '100');
     const characters = await charactersIn(data);
@@ -98,7 +98,7 @@ describe('a dry run', () => {
     expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
   });
 
-  test('takes the ground truths for as long as the replies, within the output budget', async () => {
+  test('assumes replies as long as the ground truths, within the output budget', async () => {
     const { data, bill } = await setUp();
     const lengths = (await rowsIn(data)).map(({ response, turn_idx }) => response[turn_idx - 1].length / 4);
     const { total, output_by } = await bill('one');
@@ -107,7 +107,7 @@ describe('a dry run', () => {
     expect((await bill('one', '--max-tokens', '2')).total.output_tokens).toMatchObject({ expected: 30, at_most: 30 });
   });
 
-  test('by an earlier run that is named is what the server then counts and charges', async () => {
+  test('based on an earlier run predicts what the server then counts and charges', async () => {
     const { folder, infer, bill, data } = await setUp(counting(0.5, 40));
     await writeFile(join(folder, 'prices.yaml'), 'unit: million-tokens\nmodels:\n  wm: { input: 2, output: 10 }\n');
     const prices = ['--prices', join(folder, 'prices.yaml')];
@@ -129,7 +129,7 @@ describe('a dry run', () => {
     expect(planned.total.usd.expected).toBeCloseTo(spent, 12);
   });
 
-  test('of a run that was begun leaves out what is done, asks for what failed, and changes nothing', async () => {
+  test('of a started run leaves out what is done, includes what failed, and changes nothing', async () => {
     let calls = 0;
     const { folder, infer, bill } = await setUp(({ body }) =>
       calls++ % 3 === 0 ? { status: 400, body: { error: { message: 'no' } } } : counting(0.5, 40)({ body } as never),
@@ -147,7 +147,7 @@ describe('a dry run', () => {
     expect(await everythingIn(folder)).toBe(before);
   });
 
-  test('is refused where the run would be, with its exit code', async () => {
+  test('is refused if the run would be, with its exit code', async () => {
     const { infer } = await setUp();
     await infer('one', '--domains', 'mcp');
     const { code, stderr } = await infer('one', '--dry-run', '--temperature', '1');

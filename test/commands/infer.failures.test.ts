@@ -1,4 +1,4 @@
-// `awb infer` where things go wrong: what is said, with which exit code it ends, and that nothing finished is lost.
+// `awb infer` when things go wrong: what is reported, which exit code it has, and that nothing finished is lost.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -86,7 +86,7 @@ async function uninterrupted(rows?: readonly MadeUpRow[]): Promise<string> {
   return readFile(run.predictions, 'utf8');
 }
 
-describe('data that cannot be used', () => {
+describe('unusable data', () => {
   const { task, response, ...noResponse } = madeUpRow('mcp', 1);
   const bad = [
     '{"task": "mcp", ',
@@ -111,7 +111,7 @@ describe('data that cannot be used', () => {
     expect(stderr).toContain('--skip-invalid');
   });
 
-  test('is left out under --skip-invalid, said so, and counted against coverage', async () => {
+  test('is left out under --skip-invalid, reported, and counted against coverage', async () => {
     const run = await setUp(fine, [...SIX, ...bad]);
     const { code, stderr, stdout } = await run.infer('--skip-invalid');
     expect([code, run.server.count]).toEqual([3, 6]);
@@ -126,7 +126,7 @@ describe('data that cannot be used', () => {
     expect(run.server.count).toBe(6);
   });
 
-  test('is never all of it', async () => {
+  test('is an error if no row remains', async () => {
     const run = await setUp(fine, bad);
     const { code, stderr } = await run.infer('--skip-invalid');
     expect(code).toBe(65);
@@ -134,7 +134,7 @@ describe('data that cannot be used', () => {
   });
 
   test.each([
-    ['a folder that is not there', 'nowhere'],
+    ['a missing folder', 'nowhere'],
     ['a folder without benchmark files', '.'],
   ])('%s is missing input', async (_what, name) => {
     const run = await setUp();
@@ -146,7 +146,7 @@ describe('data that cannot be used', () => {
 });
 
 describe('an endpoint that stops the run', () => {
-  test('that is down: said with its address and remedy, and the same command continues when it is up', async () => {
+  test('that is down: reported with its address and remedy, and the same command continues when it is up', async () => {
     const run = await setUp(fine);
     const { port } = run.server;
     await run.infer('--limit', '2');
@@ -163,7 +163,7 @@ describe('an endpoint that stops the run', () => {
     expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted());
   });
 
-  test('one of two being down costs no row', async () => {
+  test('if one of two is down, no row is lost', async () => {
     const run = await setUp(fine);
     const gone = await serve();
     await gone.close();
@@ -219,7 +219,7 @@ describe('an endpoint that stops the run', () => {
       2,
       [/--extra-body/],
     ],
-  ])('because it %s ends at its first call', async (_what, answer, args, code, messages) => {
+  ])('because it %s ends the run at its first call', async (_what, answer, args, code, messages) => {
     const run = await setUp([answer]);
     const result = await run.infer('--concurrency', '1', ...args);
     expect([result.code, run.server.count, result.stdout]).toEqual([code, 1, '']);
@@ -242,7 +242,7 @@ describe('an endpoint that stops the run', () => {
   });
 });
 
-describe('parameters that a server does not take', () => {
+describe('parameters that a server rejects', () => {
   const wantsNewName = (request: SeenRequest): Answer =>
     'max_tokens' in request.body
       ? error(
@@ -273,7 +273,7 @@ describe('parameters that a server does not take', () => {
     expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted(madeUpRows('mcp', 60)));
   });
 
-  test('--allow-param-drop leaves a rejected parameter out everywhere, as part of the identity', async () => {
+  test('--allow-param-drop leaves out a rejected parameter everywhere, as part of the identity', async () => {
     const run = await setUp(noTemperature, madeUpRows('mcp', 30));
     const other = await serve(noTemperature);
     const drop = ['--allow-param-drop', '--model-base-url', other.url];
@@ -295,11 +295,11 @@ describe('parameters that a server does not take', () => {
     expect((await run.infer(...drop)).code).toBe(0);
     const later = [...run.server.requests, ...other.requests].filter(({ body }) => 'temperature' in body);
     expect(run.server.count + other.count).toBe(seen + 10);
-    // Nothing of the second session met the rejection again.
+    // Nothing in the second session was rejected again.
     expect(later.length).toBeLessThanOrEqual(seen - 20);
   });
 
-  test('what was dropped is in the manifest before any row asked without it is in the journal', async () => {
+  test('a dropped parameter is in the manifest before the journal has any row asked without it', async () => {
     const snapshots: { rows: number; dropped: unknown }[] = [];
     let run: Setting | undefined;
     run = await setUp(async (request) => {
@@ -313,7 +313,7 @@ describe('parameters that a server does not take', () => {
     for (const { dropped } of withRows) expect(dropped).toEqual(['temperature']);
   });
 
-  test('replies that are not kept, since a parameter was dropped meanwhile, are counted with their rows', async () => {
+  test('replies discarded because a parameter was dropped meanwhile are charged to their rows', async () => {
     const costing = { content: 'x', usage: { prompt_tokens: 1, completion_tokens: 1000 } };
     let drop = () => {};
     const dropped = new Promise<void>((resolve) => {
@@ -338,7 +338,7 @@ describe('parameters that a server does not take', () => {
     });
   });
 
-  test('a second drop has every row of the session asked anew, those finished before it as well', async () => {
+  test('a second drop causes every row of the session to be asked again, including finished ones', async () => {
     let answered = 0;
     const run = await setUp((request) => {
       if ('temperature' in request.body) return noTemperature(request);
@@ -354,7 +354,7 @@ describe('parameters that a server does not take', () => {
     expect(new Set(bare.map(({ body }) => JSON.stringify(body.messages))).size).toBe(6);
   });
 
-  test('a drop after rows of an earlier session refuses, and keeps them', async () => {
+  test('a drop after rows of an earlier session is refused, and those rows are kept', async () => {
     let rejects = false;
     const run = await setUp((request) => (rejects ? noTemperature(request) : fine(request)));
     await run.infer('--limit', '2', '--allow-param-drop');
@@ -385,7 +385,7 @@ describe('failures of a row', () => {
       'refused',
       /refused/,
     ],
-  ])('%s is recorded and not tried again', async (_what, answer, failure, reason) => {
+  ])('%s is recorded and not retried', async (_what, answer, failure, reason) => {
     const run = await setUp([answer], [madeUpRow('mcp', 1)]);
     expect((await run.infer()).code).toBe(3);
     expect(run.server.count).toBe(1);
@@ -394,14 +394,14 @@ describe('failures of a row', () => {
     expect(row.awb.reason).toMatch(reason);
   });
 
-  test('in GitHub Actions no server writes a command for the runner', async () => {
+  test('in GitHub Actions, no server text becomes a command for the runner', async () => {
     const run = await setUp([error(400, 'x\n::error::y ##[error]z')], [madeUpRow('mcp', 1)]);
     const { stdout, stderr } = await awb([...run.args, '--verbose'], { env: { GITHUB_ACTIONS: 'true' } });
     expect(stdout + stderr).toContain('## [error]z');
     expect(stdout + stderr).not.toMatch(/^\s*::|##\[/m);
   });
 
-  test('--fit-max-tokens asks once more with the budget that is left, and flags the row', async () => {
+  test('--fit-max-tokens asks once more with the remaining budget, and flags the row', async () => {
     const run = await setUp(
       (request) => (request.body.max_tokens > 3096 ? overflow : fine(request)),
       [madeUpRow('mcp', 1)],
@@ -413,11 +413,11 @@ describe('failures of a row', () => {
     expect((await run.infer()).code).toBe(78);
   });
 
-  describe('a budget that does not fit beside the prompt', () => {
+  describe('an output budget that does not fit next to the prompt', () => {
     const overflows = (step: string) => (request: SeenRequest) =>
       JSON.stringify(request.body).includes(step) && request.body.max_tokens > 3096 ? overflow : fine(request);
 
-    test('in many rows costs those rows alone, and --fit-max-tokens asks them', async () => {
+    test('costs only the rows concerned if they are many, and --fit-max-tokens asks them', async () => {
       const run = await setUp(overflows('step 2 of'), madeUpRows('mcp', 150));
       const { code, stderr } = await run.infer('--concurrency', '4');
       expect(code).toBe(3);
@@ -429,7 +429,7 @@ describe('failures of a row', () => {
       expect((await run.manifest()).counts.flags).toEqual({ 'fitted-max-tokens': 100 });
     });
 
-    test('in a few rows is said once, and costs those rows alone until it is fitted', async () => {
+    test('is reported once if the rows are few, and costs only those until it is fitted', async () => {
       const run = await setUp(overflows('step 2 of mcp 3'), madeUpRows('mcp', 60));
       const { code, stderr, stdout } = await run.infer('--concurrency', '2');
       expect([code, stdout]).toEqual([3, expect.stringContaining('58 of 60 done, 2 failed')]);
@@ -439,7 +439,7 @@ describe('failures of a row', () => {
       expect(run.server.count - before).toBe(4);
     });
 
-    test('that the server tells at /models stops the run before any row is asked', async () => {
+    test('stops the run before any row is asked if the server reports its context at /models', async () => {
       const run = await setUp(fine, SIX, [{ id: 'wm', owned_by: 'vllm', max_model_len: 8192 }]);
       const { code, stderr } = await run.infer();
       expect([code, run.server.count]).toEqual([2, 0]);
@@ -450,7 +450,7 @@ describe('failures of a row', () => {
 
   test.each<[string, Answer, string[], string]>([
     ['a server that never answers', 'hang', ['--first-token-timeout', '0.1'], '--first-token-timeout'],
-    ['a server of heartbeats', 'heartbeats', ['--first-token-timeout', '0.1'], '--first-token-timeout'],
+    ['a server that sends only heartbeats', 'heartbeats', ['--first-token-timeout', '0.1'], '--first-token-timeout'],
     [
       'a stream that stalls',
       { deltas: [{ content: 'a' }], ending: 'stall' },
@@ -464,7 +464,7 @@ describe('failures of a row', () => {
       '--gap-timeout',
     ],
     ['a call that takes too long', 'hang', ['--no-stream', '--call-timeout', '0.1'], '--call-timeout'],
-  ])('%s runs into a clock that names itself', async (_what, answer, args, clock) => {
+  ])('%s runs into a timeout that names itself', async (_what, answer, args, clock) => {
     const run = await setUp([answer], [madeUpRow('mcp', 1)]);
     expect((await run.infer('--max-attempts', '1', ...args)).code).toBe(3);
     const [row] = await readRows(run.predictions);
@@ -476,18 +476,21 @@ describe('failures of a row', () => {
     ['a 500', error(500, 'oops'), 'transient'],
     ['nonsense', { status: 200, body: 'hello' }, 'malformed'],
     ['a stream that is cut off', { deltas: [{ content: 'a' }], ending: 'cut-off' }, 'malformed'],
-  ])('%s on one row alone is tried again under a bound, and the others finish', async (_what, answer, failure) => {
-    const run = await setUp((request) =>
-      JSON.stringify(request.body).includes('step 3 of mcp 1') ? answer : fine(request),
-    );
-    expect((await run.infer('--max-attempts', '2')).code).toBe(3);
-    // Two tries, and one token of a row that was answered, which shows that the server is there.
-    expect(run.server.requests.map(({ body }) => body.max_tokens === 1).filter(Boolean)).toHaveLength(1);
-    expect(run.server.count).toBe(8);
-    const rows = await readRows(run.predictions);
-    expect(rows.map(({ awb: { status } }) => status)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok', 'failed']);
-    expect(rows[5].awb.class).toBe(failure);
-  });
+  ])(
+    '%s on a single row is retried a limited number of times, and the others finish',
+    async (_what, answer, failure) => {
+      const run = await setUp((request) =>
+        JSON.stringify(request.body).includes('step 3 of mcp 1') ? answer : fine(request),
+      );
+      expect((await run.infer('--max-attempts', '2')).code).toBe(3);
+      // Two tries, and one token of an answered row, which shows that the server is up.
+      expect(run.server.requests.map(({ body }) => body.max_tokens === 1).filter(Boolean)).toHaveLength(1);
+      expect(run.server.count).toBe(8);
+      const rows = await readRows(run.predictions);
+      expect(rows.map(({ awb: { status } }) => status)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok', 'failed']);
+      expect(rows[5].awb.class).toBe(failure);
+    },
+  );
 
   test('a failure reads the same in every run', async () => {
     const files = await Promise.all(
@@ -515,21 +518,21 @@ describe('failures of a row', () => {
       },
       madeUpRows('mcp', 12),
     );
-    // More refusals for each row than it has attempts: those do not count.
+    // More refusals for each row than it has attempts: refusals do not count.
     expect((await run.infer('--max-attempts', '1')).code).toBe(0);
     expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted(madeUpRows('mcp', 12)));
   });
 });
 
 describe('interrupts', () => {
-  /** Answers the first calls, then never again until told to. */
+  /** Answers the first calls, then none until it is released. */
   function stalling(after: number) {
     const state = { stalls: true };
     const handler: Handler = (request) => (state.stalls && request.index >= after ? 'hang' : fine(request));
     return { state, handler };
   }
 
-  test('the first one saves what ends in time, and the same command continues', async () => {
+  test('the first one saves what finishes in time, and the same command continues', async () => {
     const stop = new AbortController();
     const run = await setUp((request) => {
       if (request.index === 3) stop.abort('SIGINT');
@@ -547,7 +550,7 @@ describe('interrupts', () => {
     expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted());
   });
 
-  test('SIGINT and SIGTERM to processes whose calls hang end them within seconds, state saved', async () => {
+  test('SIGINT and SIGTERM end processes with hanging calls within seconds, with their state saved', async () => {
     const endBy = async (signal: NodeJS.Signals, code: number) => {
       const { state, handler } = stalling(4);
       const run = await setUp(handler);
@@ -558,14 +561,14 @@ describe('interrupts', () => {
       expect(await readRows(run.predictions)).toHaveLength(4);
       state.stalls = false;
       expect((await run.infer()).code).toBe(0);
-      // The one that was interrupted was asked again, no other.
+      // Only the interrupted row was asked again.
       expect(run.server.count).toBe(7);
       expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted());
     };
     await Promise.all([endBy('SIGINT', 130), endBy('SIGTERM', 143)]);
   });
 
-  test('a second one ends at once, and the same command continues', async () => {
+  test('a second one ends the run at once, and the same command continues', async () => {
     const { state, handler } = stalling(4);
     const run = await setUp(handler);
     const { child, ended } = start([...run.args, '--concurrency', '1']);
@@ -574,7 +577,7 @@ describe('interrupts', () => {
     const again = setInterval(() => child.kill('SIGINT'), 150);
     const { code, stdout, stderr } = await ended;
     clearInterval(again);
-    // It did not get as far as its summary.
+    // It did not reach its summary.
     expect([code, stdout]).toEqual([130, '']);
     expect(stderr).toMatch(/^awb: ended at once: all finished rows are saved; the same command continues$/m);
     state.stalls = false;
@@ -585,7 +588,7 @@ describe('interrupts', () => {
 });
 
 describe('the run folder', () => {
-  test('is one process’s own: a second one refuses and says who holds it; a killed one holds nothing', async () => {
+  test('belongs to one process: a second one is refused and says who has it; a killed one leaves it free', async () => {
     let hangs = true;
     const run = await setUp((request) => (hangs ? 'hang' : fine(request)));
     const { child, ended } = start(run.args);
@@ -599,7 +602,7 @@ describe('the run folder', () => {
     expect((await run.infer()).code).toBe(0);
   });
 
-  test('with a torn last line is mended, reported, and its row alone asked again', async () => {
+  test('with a torn last line is repaired, reported, and only that row is asked again', async () => {
     const run = await setUp(fine);
     await run.infer('--limit', '5');
     const journal = await readFile(run.journal);
@@ -612,7 +615,7 @@ describe('the run folder', () => {
     expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted());
   });
 
-  test('with garbage in its journal passes over it and says so', async () => {
+  test('with garbage in its journal skips it and says so', async () => {
     const run = await setUp(fine);
     await run.infer('--limit', '3');
     await appendFile(run.journal, '\0\0\0\0\nnull\n{"id":"x","row":null,"log":{}}\n');
@@ -629,7 +632,7 @@ describe('the run folder', () => {
     const early = await readFile(run.predictions);
     const manifest = JSON.stringify(await run.manifest());
     await run.infer();
-    // What such a process leaves: every row in the journal, manifest and output as its session found and began them.
+    // What such a process leaves: every row in the journal, with manifest and output as its session found and started them.
     const { output: _, ...begun } = { ...JSON.parse(manifest), state: 'running' };
     await writeFile(join(run.out, 'predictions.manifest.json'), JSON.stringify(begun));
     await writeFile(run.predictions, early);
@@ -638,7 +641,7 @@ describe('the run folder', () => {
     expect(await readFile(run.predictions, 'utf8')).toBe(await uninterrupted());
   });
 
-  test('while rows are asked, the manifest promises no output file', async () => {
+  test('has no output file in its manifest while rows are asked', async () => {
     const promised: unknown[] = [];
     let run: Setting | undefined;
     run = await setUp(async (request) => {
@@ -650,7 +653,7 @@ describe('the run folder', () => {
     expect(promised).toEqual(Array(6).fill(undefined));
   });
 
-  test('that cannot be made is said before anything is asked', async () => {
+  test('that cannot be created is reported before anything is asked', async () => {
     const run = await setUp(fine);
     const file = join(await temporaryFolder(), 'file');
     await writeFile(file, '');
@@ -672,7 +675,7 @@ describe('the run folder', () => {
   });
 });
 
-// A file system of its own, small enough to fill; where none can be mounted, the tests below are left out.
+// A file system small enough to fill. Without permission to mount one, the tests below are skipped.
 const canMount = spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0;
 
 describe('a full disk', () => {
@@ -680,7 +683,7 @@ describe('a full disk', () => {
     content: `${deterministicAnswer(request.body.messages)}${'.'.repeat(3000)}`,
   });
 
-  /** Runs the command on a tmpfs of this size, then, with room made, once more; the results and the file at the end. */
+  /** Runs the command on a tmpfs of this size, then again after making room; returns the results and the final file. */
   async function fillThenMakeRoom(run: Setting, kilobytes: number) {
     const kept = `${run.out}-kept`;
     const script = `
@@ -703,7 +706,7 @@ describe('a full disk', () => {
     };
   }
 
-  /** Runs the command where no file may grow beyond 64 blocks (of 512 or 1,024 bytes, as the shell has it). */
+  /** Runs the command with files limited to 64 blocks (of 512 or 1,024 bytes, depending on the shell). */
   async function withSmallFiles(args: readonly string[]) {
     const command = [process.execPath, join(ROOT, 'dist/bin.js'), ...args, '--quiet'];
     const child = spawn('sh', ['-c', 'ulimit -f 64; exec "$@"', 'sh', ...command], {
@@ -740,22 +743,25 @@ describe('a full disk', () => {
   });
 
   test.skipIf(!canMount).each([
-    ['in the middle of asking', 100, 20, 29],
-    ['by the output file', 180, 30, 30],
-  ])('%s ends with the remedy; with room made, the same command continues', async (_what, kilobytes, least, most) => {
-    const rows = madeUpRows('mcp', 30);
-    const run = await setUp(long, rows);
-    const { codes, stderr, finished, predictions } = await fillThenMakeRoom(run, kilobytes);
-    expect(codes).toEqual([74, 0]);
-    expect(stderr).toMatch(/the disk is full.*run the same command again/);
-    expect(finished).toBeGreaterThanOrEqual(least);
-    expect(finished).toBeLessThanOrEqual(most);
-    // At most the one call whose reply found no room was made twice.
-    expect(run.server.count).toBe(finished === 30 ? 30 : 31);
-    const whole = await setUp(long, rows);
-    await whole.infer('--quiet');
-    expect(predictions).toBe(await readFile(whole.predictions, 'utf8'));
-  });
+    ['while rows are asked', 100, 20, 29],
+    ['while the output file is written', 180, 30, 30],
+  ])(
+    '%s ends the run with the remedy; with more room, the same command continues',
+    async (_what, kilobytes, least, most) => {
+      const rows = madeUpRows('mcp', 30);
+      const run = await setUp(long, rows);
+      const { codes, stderr, finished, predictions } = await fillThenMakeRoom(run, kilobytes);
+      expect(codes).toEqual([74, 0]);
+      expect(stderr).toMatch(/the disk is full.*run the same command again/);
+      expect(finished).toBeGreaterThanOrEqual(least);
+      expect(finished).toBeLessThanOrEqual(most);
+      // At most the one call whose reply found no room was made twice.
+      expect(run.server.count).toBe(finished === 30 ? 30 : 31);
+      const whole = await setUp(long, rows);
+      await whole.infer('--quiet');
+      expect(predictions).toBe(await readFile(whole.predictions, 'utf8'));
+    },
+  );
 });
 
 describe('the API key', () => {
@@ -773,7 +779,7 @@ describe('the API key', () => {
   ];
 
   test.each(echoes.map((answer, index) => [index, answer] as const))(
-    'stands nowhere, although the server echoes it (way %i)',
+    'appears nowhere, although the server echoes it (way %i)',
     async (_index, answer) => {
       const run = await setUp([answer], [madeUpRow('mcp', 1), madeUpRow('mcp', 2)]);
       const outputs = [];
@@ -789,7 +795,7 @@ describe('the API key', () => {
     },
   );
 
-  test('in the address stands nowhere either', async () => {
+  test('in the address appears nowhere either', async () => {
     const run = await setUp(fine);
     const url = run.server.url.replace('http://', 'http://user:hidden-password@');
     const args = ['infer', '--data-dir', run.data, '--model-name', 'wm', '--output-dir', run.out];
@@ -805,7 +811,7 @@ describe('a key in the extra body', () => {
   const body = (key: string) => JSON.stringify({ top_k: 5, metadata: { 'X-API-Key': key, token_type_ids: [1] } });
   const sent = ({ body }: SeenRequest) => body.metadata['X-API-Key'];
 
-  test('is sent live, named once, and stands nowhere, although the server echoes it', async () => {
+  test('is sent live, named once, and appears nowhere, although the server echoes it', async () => {
     const echo: Handler = (request) =>
       request.index === 0
         ? { content: `your key is ${sent(request)}`, model: `m-${sent(request)}` }
@@ -834,7 +840,7 @@ describe('a key in the extra body', () => {
     for (const form of [first, JSON.stringify(first).slice(1, -1), 'Ab/C']) expect(everything).not.toContain(form);
   });
 
-  test('may change in a run, which was begun without one', async () => {
+  test('may change in a run that was started without one', async () => {
     const run = await setUp(({ index, ...request }) => (index < 3 ? error(400, 'no') : fine({ index, ...request })));
     for (const key of [undefined, first, 'made-up-second']) {
       const { stderr } = await run.infer(
@@ -845,7 +851,7 @@ describe('a key in the extra body', () => {
     expect((await run.manifest()).counts.ok).toBe(6);
   });
 
-  test('is not shown where the body is no JSON', async () => {
+  test('is not shown if the body is not JSON', async () => {
     const run = await setUp(fine);
     const { code, stderr } = await run.infer('--extra-body', '{"api_key": made-up-key}');
     expect([code, stderr]).toEqual([2, 'awb: --extra-body: expected a JSON object such as {"top_k": 20}\n']);
@@ -858,20 +864,20 @@ describe('what is printed over the recorded rows', () => {
     const out = await temporaryFolder();
     const words = ['--data-dir', 'fixtures/recorded', '--limit', '1', '--output-dir', out, '--model-name', model];
     const { code, stdout, stderr } = await awb(['infer', ...words, '--model-base-url', at(server.url)]);
-    // How far it was by then differs from run to run.
+    // How far it got by then differs from run to run.
     const told = stderr.replace(/^infer \d.*\n/gm, '');
     const text = `${stdout}--- stderr\n${told}--- exit ${code}\n`.replace(/\d+\.\d s$/m, '<time>');
     await holdText(name, text, { [out]: '<out>', [`127.0.0.1:${server.port}`]: '<host>' });
     return { server, out };
   }
 
-  test('where the base URL ends with the path of a call', async () => {
+  test('when the base URL ends with the path of a call', async () => {
     const script: Handler = (request) =>
       /^\/v1\/chat\/completions(\?|$)/.test(request.path) ? fine(request) : { status: 404, body: 'page not found' };
     await hold('infer-url-of-a-call', script, (url) => `${url}/chat/completions?a=b`, 'wm');
   });
 
-  test('where a server names its models', async () => {
+  test('when a server names its models', async () => {
     const script: Handler = ({ body }) =>
       error(404, `model not found: "${body.model}" is not served; this server has 'tiny-17d553682c66e914'`);
     await hold('infer-unknown-model', script, (url) => url, 'tiny-17d553682c66e915');

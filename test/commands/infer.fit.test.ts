@@ -1,4 +1,4 @@
-// Rows that are too long for the served context: listed before the first call, asked all the same.
+// Rows that are too long for the served context: listed before the first call, but still asked.
 
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
@@ -41,7 +41,7 @@ async function setUp(served: object) {
 
 const VLLM = { owned_by: 'vllm', max_model_len: 40_960 };
 
-test('rows that will not fit are listed with their place before the first call, and are asked', async () => {
+test('rows that will not fit are listed with their position before the first call, and are still asked', async () => {
   const { infer, asked } = await setUp(VLLM);
   const { code, stdout, stderr } = await infer();
   expect(code).toBe(EXIT.done);
@@ -56,14 +56,14 @@ test('rows that will not fit are listed with their place before the first call, 
   expect(lines[at + 2]).toMatch(/^ {2}mcp_test\.jsonl:4 \(mcp\): about 50,0\d\d tokens$/);
 });
 
-test('the list is no part of the document, and the notice is', async () => {
+test('the document does not contain the list, but contains the notice', async () => {
   const { infer } = await setUp(VLLM);
   const { stdout } = await infer('--json', '--repeats', '2');
   const { notices } = JSON.parse(stdout);
   expect(notices).toEqual([expect.stringMatching(/^2 rows \(mcp 2\)[^\n]*serve a longer context$/)]);
 });
 
-test('nothing is said where every row fits, or where the server does not tell its context', async () => {
+test('nothing is reported if every row fits, or if the server does not report its context', async () => {
   for (const served of [{ owned_by: 'vllm', max_model_len: 262_144 }, { owned_by: 'somebody' }]) {
     const { infer } = await setUp(served);
     const { stdout, stderr } = await infer();
@@ -72,14 +72,14 @@ test('nothing is said where every row fits, or where the server does not tell it
   }
 });
 
-test("the judge's context is looked at as well", async () => {
+test("the judge's context is checked as well", async () => {
   const { infer, judge, asked } = await setUp(VLLM);
   await infer('--quiet');
   asked.length = 0;
   const { code, stderr } = await judge('--max-tokens', '40000');
   expect(code).toBe(EXIT.done);
   expect(asked).toHaveLength(5);
-  // It is the rubric that does not fit into what is left, with what the world model was told.
+  // The rubric, with the world model's instructions, is what does not fit into the remaining context.
   expect(stderr).toMatch(/5 rows \(mcp 5\) will probably not fit .* with --max-tokens 40000/);
   expect(stderr).toMatch(/ {2}predictions\.jsonl:\d \(mcp\): about [34],\d{3} tokens/);
 });

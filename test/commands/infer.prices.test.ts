@@ -1,4 +1,4 @@
-// `--prices` from end to end: which price a run was asked under, and what it came to.
+// `--prices` end to end: under which price a run was asked, and what it cost.
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -58,22 +58,22 @@ models:
   gpt-5.2: { input: 1.75, cached: 0.175, output: 14 }
 `;
 
-test("a price file's price stands in the manifest, with what the rows cost under it", async () => {
+test("the manifest contains the price file's price, and what the rows cost under it", async () => {
   const { infer, file, manifest, source } = await setUp(PRICES.replace('  gpt-5.2', '  other'));
   expect((await infer(...file)).code).toBe(EXIT.done);
   const { price, costs } = await manifest('predictions');
   expect(price).toEqual({ model: 'wm', source, input: 2, cached: 1, output: 10 });
-  // Three rows of 600 tokens at 2, 400 at 1 and 100 at 10 dollars a million.
+  // Three rows of 600 tokens at 2, 400 at 1 and 100 at 10 dollars per million.
   expect(costs.mcp.usd).toBeCloseTo(0.0078, 12);
 });
 
-test('the model that answered has the price, where the file names it', async () => {
+test('the price is that of the model that answered, if the file names it', async () => {
   const { infer, file, manifest } = await setUp(PRICES);
   await infer(...file);
   expect((await manifest('predictions')).price.model).toBe('gpt-5.2');
 });
 
-test("a judge has a price of its own, beside that of its predictions' model", async () => {
+test("a judge has its own price, next to that of its predictions' model", async () => {
   const { infer, judge, file, manifest, source } = await setUp(PRICES.replace('  wm', '  "w*"'));
   await infer(...file);
   expect((await judge(...file)).code).toBe(EXIT.done);
@@ -107,7 +107,7 @@ test('a price file without a unit', async () => {
   });
 });
 
-test('a price file that cannot be used is refused before anything is asked', async () => {
+test('an unusable price file is refused before anything is asked', async () => {
   const { infer, file, source } = await setUp('unit: tokens\nmodels: {}\n');
   const { code, stderr } = await infer(...file);
   expect(code).toBe(EXIT.badData);

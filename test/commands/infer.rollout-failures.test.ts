@@ -1,4 +1,4 @@
-// `awb infer --rollout` where things go wrong: what goes on, what waits, and what is asked again.
+// `awb infer --rollout` when things go wrong: what continues, what waits, and what is asked again.
 
 import { spawnSync } from 'node:child_process';
 import { readdir, readFile, truncate, writeFile } from 'node:fs/promises';
@@ -25,7 +25,7 @@ afterEach(closeServers);
 const TWO = [...trajectory({ id: 1, at: [2, 4, 5] }), ...trajectory({ id: 2, at: [3] })];
 const asked = ({ server }: Awaited<ReturnType<typeof setUpRollout>>) =>
   server.requests.map((request) => `${trajectoryOf(request)}:${turnOf(request)}`);
-/** Answers one turn of the first trajectory in another way. */
+/** Answers one turn of the first trajectory differently. */
 const at = (turn: number, answer: (request: SeenRequest) => Answer) => (request: SeenRequest) =>
   trajectoryOf(request) === 1 && turnOf(request) === turn ? answer(request) : speaking(request);
 const TOO_LONG: Answer = {
@@ -42,29 +42,32 @@ describe('after a failure that the model caused', () => {
   test.each<[string, Answer, object]>([
     ['empty', { content: '<think>nothing</think>' }, { status: 'ok', flags: ['empty'] }],
     ['refused', { content: 'no', finishReason: 'content_filter' }, { status: 'failed', class: 'refused' }],
-  ])('(%s) the rollout goes on with an empty observation, and the row is not asked again', async (_, answer, state) => {
-    const run = await setUpRollout(
-      TWO,
-      at(2, () => answer),
-    );
-    await run.infer();
-    const rows = await run.predictions();
-    expect(rows[0].awb).toMatchObject(state);
-    expect(rows.slice(1).map(({ awb }) => awb.status)).toEqual(['ok', 'ok', 'ok']);
-    const fifth = run.server.requests.find((request) => trajectoryOf(request) === 1 && turnOf(request) === 5);
-    expect(saidBy(messagesOf(fifth as SeenRequest)).slice(0, 3)).toEqual([
-      `${MARKER}model on 1 turn 1`,
-      MARKER,
-      `${MARKER}model on 1 turn 3`,
-    ]);
-    expect((await run.turns())[1]).toMatchObject({ observation: MARKER, turn_idx: 2 });
-    expect((await run.manifest()).state).toBe('complete');
-    const before = run.server.count;
-    expect((await run.infer()).code).toBe(EXIT.done);
-    expect(run.server.count).toBe(before);
-  });
+  ])(
+    '(%s) the rollout continues with an empty observation, and the row is not asked again',
+    async (_, answer, state) => {
+      const run = await setUpRollout(
+        TWO,
+        at(2, () => answer),
+      );
+      await run.infer();
+      const rows = await run.predictions();
+      expect(rows[0].awb).toMatchObject(state);
+      expect(rows.slice(1).map(({ awb }) => awb.status)).toEqual(['ok', 'ok', 'ok']);
+      const fifth = run.server.requests.find((request) => trajectoryOf(request) === 1 && turnOf(request) === 5);
+      expect(saidBy(messagesOf(fifth as SeenRequest)).slice(0, 3)).toEqual([
+        `${MARKER}model on 1 turn 1`,
+        MARKER,
+        `${MARKER}model on 1 turn 3`,
+      ]);
+      expect((await run.turns())[1]).toMatchObject({ observation: MARKER, turn_idx: 2 });
+      expect((await run.manifest()).state).toBe('complete');
+      const before = run.server.count;
+      expect((await run.infer()).code).toBe(EXIT.done);
+      expect(run.server.count).toBe(before);
+    },
+  );
 
-  test('(too long) it goes on as well, and the model’s own words are what made it too long', async () => {
+  test("(too long) the rollout continues too, since the model's own words made it too long", async () => {
     const run = await setUpRollout(TWO, (request) => {
       const sent = JSON.stringify(request.body).length;
       return sent > 6_000 ? TOO_LONG : { content: tagged('x'.repeat(4_000)) };
@@ -79,17 +82,17 @@ describe('after a failure that the model caused', () => {
     expect(run.server.count).toBe(before);
   });
 
-  test('(too long) a context that is too short for the recorded history is how the model was run, and missing data', async () => {
+  test('(too long) a context too short for the recorded history is a setting of the run, and the data is missing', async () => {
     const run = await setUpRollout(TWO, (request) => (turnOf(request) >= 3 ? TOO_LONG : { content: tagged('short') }));
     await run.infer();
     expect((await run.predictions()).map(({ awb }) => awb.class)).toEqual([undefined, 'context-overflow']);
-    // Nothing behind it was asked: the rest of the chain waits.
+    // Nothing after it was asked: the rest of the chain waits.
     expect(asked(run).sort()).toEqual(['1:1', '1:2', '1:3', '2:1', '2:2', '2:3']);
     expect((await run.manifest()).counts).toMatchObject({ ok: 1, failed: 1, notDone: 2 });
   });
 });
 
-describe('after a failure of the connection', () => {
+describe('after a connection failure', () => {
   const BROKEN: Answer = { status: 500, body: 'broken' };
 
   test('the later turns of the chain wait for another session, which ends as if nothing had happened', async () => {
@@ -113,7 +116,7 @@ describe('after a failure of the connection', () => {
     expect(await run.written()).toEqual(await undisturbed.written());
   });
 
-  test('an outage is waited out, and no turn is asked before the one that it hit has its reply', async () => {
+  test('an outage is waited out, and no turn is asked before the turn that it hit has its reply', async () => {
     let failures = 0;
     const run = await setUpRollout(
       TWO,
@@ -148,7 +151,7 @@ describe('a turn that is asked again', () => {
     expect(saidBy(messagesOf(last))).toEqual(turns.slice(0, 4).map(({ observation }) => observation));
   });
 
-  test('is asked for no row that stands: a journal cut anywhere goes on behind the cut', async () => {
+  test('is never one with a valid record: a journal cut anywhere continues after the cut', async () => {
     const run = await setUpRollout(TWO);
     await run.infer();
     const whole = await run.written();
@@ -167,7 +170,7 @@ describe('a turn that is asked again', () => {
     }
   });
 
-  test('since a parameter was dropped meanwhile is asked in the same session, with all behind it', async () => {
+  test('because a parameter was dropped meanwhile is asked in the same session, with all turns after it', async () => {
     const run = await setUpRollout(TWO, (request) =>
       'temperature' in request.body && turnOf(request) >= 3
         ? { status: 400, body: { error: { message: "Unsupported value: 'temperature'", param: 'temperature' } } }
@@ -198,10 +201,10 @@ describe('the files of a rollout', () => {
     expect(await readRows(join(run.out, folder, 'rollout.jsonl'))).toHaveLength(3);
   });
 
-  test('are honest about a full disk: the one that cannot be written is named, and the same command writes it', async () => {
+  test('report a full disk correctly: the one that cannot be written is named, and the same command writes it', async () => {
     const out = await temporaryFolder();
     const infer = ['infer', '--rollout', '--baseline', 'oracle', '--lean', '--data-dir', RECORDED, '--output-dir', out];
-    // The journal and the lean predictions have less than 400 kB, and all turns with their prompts have more.
+    // The journal and the lean predictions are below 400 kB, and all turns with their prompts are above.
     const limited = 'ulimit -f 400; exec "$0" "$@"';
     const { status, stderr } = spawnSync(
       'bash',
@@ -218,7 +221,7 @@ describe('the files of a rollout', () => {
     expect(await readRows(join(out, 'rollout.jsonl'))).toHaveLength(235);
   });
 
-  test('that somebody has changed or removed are made anew from the journal', async () => {
+  test('are rebuilt from the journal if they were changed or removed', async () => {
     const run = await setUpRollout(TWO);
     await run.infer();
     const whole = await run.written();

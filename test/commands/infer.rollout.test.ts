@@ -1,4 +1,4 @@
-// `awb infer --rollout` from outside: what reaches the server turn after turn, what is written, and that no truth is given away.
+// `awb infer --rollout` from outside: what the server gets turn after turn, what is written, and that no truth leaks.
 
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ afterEach(closeServers);
 const TWO = [...trajectory({ id: 1, at: [2, 4, 5] }), ...trajectory({ id: 2, at: [3] })];
 
 describe('a rollout', () => {
-  test('asks every turn of a trajectory in order, and its own predictions stand where the truth stood', async () => {
+  test('asks every turn of a trajectory in order, with its own predictions in place of the truth', async () => {
     const { server, infer } = await setUpRollout(TWO);
     expect((await infer()).code).toBe(EXIT.done);
     for (const id of [1, 2]) {
@@ -47,7 +47,7 @@ describe('a rollout', () => {
     }
   });
 
-  test('puts the longest row’s request to predict behind the turn that is asked, and behind no other', async () => {
+  test("puts the longest row's request to predict after the turn that is asked, and after no other", async () => {
     const { server, infer } = await setUpRollout(TWO);
     await infer();
     for (const request of server.requests) {
@@ -57,7 +57,7 @@ describe('a rollout', () => {
     }
   });
 
-  test('scores the benchmark’s rows, and keeps the turns between in a file of their own', async () => {
+  test("scores the benchmark's rows, and keeps the turns between in their own file", async () => {
     const { infer, predictions, turns, manifest } = await setUpRollout(TWO);
     await infer();
     const rows = await predictions();
@@ -88,7 +88,7 @@ describe('a rollout', () => {
     expect((await manifest()).chosen).toEqual({ mcp: 4 });
   });
 
-  test('starts behind the first true turns where it is told so', async () => {
+  test('starts after the first true turns if told to', async () => {
     const { server, infer, predictions } = await setUpRollout(TWO);
     const { code } = await infer('--rollout-from', '2');
     expect(code).toBe(EXIT.done);
@@ -106,7 +106,7 @@ describe('a rollout', () => {
     ]);
   });
 
-  test('asks every turn once a repeat, and each repeat goes on from its own predictions', async () => {
+  test('asks every turn once per repeat, and each repeat continues from its own predictions', async () => {
     let count = 0;
     const { infer, predictions, turns } = await setUpRollout(trajectory({ id: 1, at: [1, 3] }), () => ({
       content: tagged(`reply ${count++}`),
@@ -121,7 +121,7 @@ describe('a rollout', () => {
     expect(new Set(lines.map(({ observation }) => observation)).size).toBe(9);
   });
 
-  test('is part of what a run is: a folder begun without it, or from another turn on, is not continued', async () => {
+  test("is part of a run's identity: a folder started without it, or from another turn, is not continued", async () => {
     const { infer, manifest } = await setUpRollout(TWO);
     await infer();
     expect((await manifest()).identity.rollout).toEqual({ from: 0, version: 1 });
@@ -130,7 +130,7 @@ describe('a rollout', () => {
     expect(other.stderr).toContain('rollout.from: 0 before, 1 now');
   });
 
-  test('of a choice of rows asks what leads to them and no more, and scores the rows on the way', async () => {
+  test('over chosen rows asks only what leads to them, and scores the rows on the way', async () => {
     const { server, infer, predictions } = await setUpRollout(TWO);
     const { stdout } = await infer('--ids', (await keyOf(TWO, 1, 4)) ?? '');
     expect(server.requests.map((request) => [trajectoryOf(request), turnOf(request)])).toEqual(
@@ -140,7 +140,7 @@ describe('a rollout', () => {
     expect(stdout).toContain('1 row that this command did not choose');
   });
 
-  test('goes on with further rows without asking again what was asked', async () => {
+  test('continues with further rows without asking again what was asked', async () => {
     const { server, infer, predictions, turns } = await setUpRollout(TWO);
     await infer('--ids', (await keyOf(TWO, 1, 2)) ?? '');
     const before = server.count;
@@ -149,14 +149,14 @@ describe('a rollout', () => {
     expect(server.count).toBe(8);
     expect(await predictions()).toHaveLength(4);
     expect(await turns()).toHaveLength(8);
-    // A smaller choice leaves the others standing.
+    // A smaller choice leaves the other rows as they are.
     await infer('--ids', (await keyOf(TWO, 1, 2)) ?? '');
     expect(server.count).toBe(8);
     expect(await predictions()).toHaveLength(4);
     expect(await turns()).toHaveLength(8);
   });
 
-  test('goes through rows that are no beginning of the longest row in a chain of their own, and counts it', async () => {
+  test('puts rows that are not a beginning of the longest row into their own chain, and counts it', async () => {
     const [two, four] = trajectory({ id: 1, at: [2, 4] }) as [TrajectoryRow, TrajectoryRow];
     const other = { ...two, response: [`${MARKER}another world`, two.response[1]] };
     const { server, infer, turns } = await setUpRollout([two, four, other as TrajectoryRow]);
@@ -182,7 +182,7 @@ async function keyOf(rows: readonly TrajectoryRow[], id: number, turn: number): 
 describe('the truth', () => {
   const DOMAINS = ['mcp', 'search', 'terminal', 'swe', 'android', 'web', 'os'];
 
-  test.each(DOMAINS)('of %s stands nowhere in what is sent', async (domain) => {
+  test.each(DOMAINS)('of %s appears nowhere in what is sent', async (domain) => {
     const rows = await recordedRows(domain);
     const { server, infer } = await setUpRollout(rows);
     expect((await infer()).code).toBe(EXIT.done);
@@ -209,7 +209,7 @@ describe('the truth', () => {
     }
   });
 
-  test('in a form that nobody knows leaves the chain out, which is counted and no failure', async () => {
+  test('in an unknown form excludes the chain, which is counted and is not a failure', async () => {
     const hidden = trajectory({ id: 1, at: [2, 3], state: (truth) => `**Screen now:**\n${truth}` });
     const changed = trajectory({ id: 2, at: [3], state: () => '**Current State:**\nanother screen altogether' });
     const plain = trajectory({ id: 3, at: [2] });
@@ -222,7 +222,7 @@ describe('the truth', () => {
     expect((await manifest()).counts).toMatchObject({ chosen: 1, failed: 0, absent: 0 });
   });
 
-  test('of the turns that are given is sent, and of no other', async () => {
+  test('is sent only for the turns that are given', async () => {
     const rows = await recordedWithStates('web');
     const { server, infer } = await setUpRollout(rows);
     await infer('--rollout-from', '3');
@@ -254,7 +254,7 @@ describe('what a rollout costs', () => {
     usage: { prompt_tokens: 100, completion_tokens: 10 },
   });
 
-  test('is billed with the turns between rows: as many calls and characters as a model makes that predicts the truth', async () => {
+  test('is billed including the turns between rows: the calls and characters of a model that predicts the truth', async () => {
     const run = await setUpRollout(rows, truthful);
     const bill = JSON.parse((await run.infer('--dry-run', '--json')).stdout);
     expect(run.server.count).toBe(0);
@@ -266,7 +266,7 @@ describe('what a rollout costs', () => {
     expect(stdout).toContain('0 to ask');
   });
 
-  test('is told with the turns between rows', async () => {
+  test('is reported including the turns between rows', async () => {
     const run = await setUpRollout(rows, truthful);
     const { stdout } = await run.infer('--dry-run');
     expect(stdout.replace(/\s+/g, ' ')).toContain(
@@ -274,7 +274,7 @@ describe('what a rollout costs', () => {
     );
   });
 
-  test('is scored, reported and gated with the turns between rows', async () => {
+  test('is scored, reported and gated including the turns between rows', async () => {
     const run = await setUpRollout(rows, truthful);
     await run.infer();
     const prices = join(run.out, 'prices.yaml');
@@ -283,7 +283,7 @@ describe('what a rollout costs', () => {
     const judged = join(run.out, (await readdir(run.out)).includes('judged.jsonl') ? '' : 'results', 'judged.jsonl');
     const db = join(run.out, 'runs.sqlite');
     const scored = await awb(['score', judged, '--db', db, '--prices', prices, '--json']);
-    // Four calls of 100 and 10 tokens, two of them for turns between rows: 1 and 1 cent each.
+    // Four calls of 100 and 10 tokens, two of them for turns between rows, each with 1 cent of input and 1 cent of output.
     const took = { rows: 4, prompt_tokens: 400, completion_tokens: 40, usd: 0.08, unpriced: 0 };
     expect(JSON.parse(scored.stdout).costs.world_model).toMatchObject({ ...took, domains: { mcp: took } });
     const { stdout: board } = await awb(['leaderboard', '--db', db, '--columns', 'cost,tokens', '--format', 'csv']);
@@ -299,7 +299,7 @@ describe('what a rollout costs', () => {
     expect(await readFile(page, 'utf8')).toContain('$0.08');
   });
 
-  test('counts against the budget turn by turn, and a larger one goes on', async () => {
+  test('counts against the budget turn by turn, and a larger budget continues', async () => {
     const run = await setUpRollout(rows, truthful);
     expect((await run.infer('--budget-tokens', '200')).code).toBe(EXIT.later);
     expect(run.server.count).toBe(2);
@@ -309,7 +309,7 @@ describe('what a rollout costs', () => {
 });
 
 describe('baselines', () => {
-  test('roll out without a model: what does not change stays as the first state was', async () => {
+  test('roll out without a model: what does not change keeps the first state', async () => {
     const out = join(await temporaryFolder(), 'out');
     const infer = ['infer', '--rollout', '--baseline', 'persistence', '--data-dir', RECORDED, '--domains', 'web'];
     expect((await awb([...infer, '--output-dir', out])).code).toBe(EXIT.done);

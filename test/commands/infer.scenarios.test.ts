@@ -19,8 +19,8 @@ const MODEL = ['--model-base-url', 'http://127.0.0.1:9/v1', '--model-name', 'non
 const infer = (...flags: string[]) =>
   awb(['infer', '--data-dir', data, '--output-dir', join(folder, 'out'), ...flags], { cwd: folder });
 
-describe('a suite that is listed', () => {
-  it('names every scenario with domains, place, steps, verifiers, and the rows that it is fit for', async () => {
+describe('a listed suite', () => {
+  it('names every scenario with domains, place, steps, verifiers, and the rows that it applies to', async () => {
     const { code, stdout } = await infer('--list-scenarios', '--scenarios', suite);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^power-cut +MCP Terminal +before-action +1 +6/m);
@@ -29,7 +29,7 @@ describe('a suite that is listed', () => {
     for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
   });
 
-  it('needs neither a model nor data, and says so of the rows', async () => {
+  it('needs neither a model nor data, and says so about the rows', async () => {
     const empty = await temporaryFolder();
     const { code, stdout } = await awb(['infer', '--list-scenarios', '--scenarios', suite], { cwd: empty });
     expect(code).toBe(0);
@@ -37,7 +37,7 @@ describe('a suite that is listed', () => {
     expect(stdout.replace(/\s+/g, ' ')).toContain('Rows: those of --data-dir that fit');
   });
 
-  it('is one document under --json, with a start of its own told from rows', async () => {
+  it('is one document under --json, which distinguishes its own starts from rows', async () => {
     const steps = await suiteFolder(STEPS);
     const { stdout } = await infer('--list-scenarios', '--scenarios', steps, '--json');
     const document = JSON.parse(stdout);
@@ -48,7 +48,7 @@ describe('a suite that is listed', () => {
     ]);
   });
 
-  it('is the bundled one where none is named', async () => {
+  it('is the bundled one if none is named', async () => {
     const { stdout } = await infer('--list-scenarios', '--json');
     expect(JSON.parse(stdout).name).toBe('standard');
   });
@@ -56,12 +56,12 @@ describe('a suite that is listed', () => {
 
 describe('what is refused before anything is asked', () => {
   it.each([
-    ['a suite that is not there, with the bundled ones', ['--scenarios', 'standart'], 66, 'a bundled one (standard)'],
+    ['a missing suite, with the bundled ones', ['--scenarios', 'standart'], 66, 'a bundled one (standard)'],
     ['repeats', ['--repeats', '2'], 2, 'take more rows instead, with --scenario-rows'],
     ['a rollout', ['--rollout'], 2, '--repeats and --rollout cannot be combined with --scenarios'],
     ['too few calls', ['--max-calls', '1'], 2, '--max-calls 1 is too few'],
     [
-      'rows that no scenario is fit for',
+      'rows to which no scenario applies',
       ['--domains', 'web'],
       2,
       'no scenario of made applies to a chosen row; they are for mcp, terminal; choose others with --domains',
@@ -79,7 +79,7 @@ describe('what is refused before anything is asked', () => {
     expect([rows.code, rows.stderr]).toEqual([2, expect.stringContaining('--scenario-rows needs --scenarios; add it')]);
   });
 
-  it('is going on with another suite, which would mix two', async () => {
+  it('includes continuing with another suite, which would mix two', async () => {
     const own = join(folder, 'mixed');
     const asked = (from: string) =>
       awb(['infer', '--data-dir', data, '--output-dir', own, '--scenarios', from, '--baseline', 'oracle', '--quiet']);
@@ -90,14 +90,14 @@ describe('what is refused before anything is asked', () => {
 });
 
 describe('what a dry run says', () => {
-  it('is the bill of all calls, twins among them, and nothing is written', async () => {
+  it('is the bill of all calls, including the control rows, and nothing is written', async () => {
     const { code, stdout, stderr } = await infer('--scenarios', suite, '--dry-run', ...MODEL);
     expect(code).toBe(0);
     expect(stderr).toContain('2 scenarios: 12 samples, with their twins 18 calls');
     expect(stdout).toMatch(/^Terminal +18 +18 /m);
   });
 
-  it('names what is fit for no row, and what a baseline knows nothing of', async () => {
+  it('includes scenarios without rows, and those that a baseline cannot know', async () => {
     const both = await suiteFolder(`${STEPS}`.replace('domains: [terminal]', 'domains: [mcp]'));
     const { stderr } = await infer('--scenarios', both, '--dry-run', ...MODEL);
     expect(stderr).toContain('left out, since no chosen row fits: reach-green');
@@ -105,15 +105,15 @@ describe('what a dry run says', () => {
     expect([result.code, result.stderr]).toEqual([2, expect.stringContaining('applies to a chosen row')]);
   });
 
-  it('names what a baseline leaves out of the bundled suite, within 80 columns', async () => {
+  it('includes what a baseline omits from the bundled suite, within 80 columns', async () => {
     const { stderr } = await infer('--scenarios', 'standard', '--baseline', 'oracle', '--dry-run');
     expect(stderr).toMatch(/\nleft out: 17 scenarios with several steps/);
     expect(stderr.split('\n').filter((line) => line.length > 80)).toEqual([]);
   });
 });
 
-describe('a domain of the user’s own', () => {
-  it('has scenarios where --domain-prompts knows it, and is unknown elsewhere', async () => {
+describe("a user's own domain", () => {
+  it('has scenarios if --domain-prompts defines it, and is unknown otherwise', async () => {
     const own = await suiteFolder(STEPS.replaceAll('terminal', 'garden'));
     const prompts = await folderOf({ 'garden.txt': 'You are a garden.' });
     const unknown = await infer('--list-scenarios', '--scenarios', own);

@@ -1,4 +1,4 @@
-// `awb infer` from outside: what reaches the server, what is written, and how a run goes on.
+// `awb infer` from outside: what the server gets, what is written, and how a run continues.
 
 import { readFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -27,7 +27,7 @@ interface Setting {
   readonly data: string;
   readonly out: string;
   readonly predictions: string;
-  /** Runs `awb infer` on it with these further arguments. */
+  /** Runs `awb infer` on it with these additional arguments. */
   infer(...args: (string | Parameters<typeof awb>[1])[]): Promise<CliResult>;
 }
 
@@ -57,7 +57,7 @@ async function manifestOf(out: string) {
   return JSON.parse(await readFile(join(out, 'predictions.manifest.json'), 'utf8'));
 }
 
-/** The official script's messages, built anew here from its description. */
+/** The official script's messages, rebuilt here from its description. */
 function officialMessages(row: { prompt: string[]; response: string[]; system_str?: string | null; turn_idx: number }) {
   const history = row.prompt.slice(0, row.turn_idx - 1).flatMap((prompt, index) => [
     { role: 'user', content: prompt },
@@ -76,7 +76,7 @@ function recordedRows() {
   );
 }
 
-describe('what reaches the server', () => {
+describe('what the server gets', () => {
   test("the official script's flags send the official body and nothing else, row for row", async () => {
     const server = await serve();
     const out = await temporaryFolder();
@@ -90,14 +90,14 @@ describe('what reaches the server', () => {
       max_tokens: 32768,
       temperature: 0.6,
     }));
-    // Rows of one trajectory stay at one place in the order of asking, so the bodies are compared as sets.
+    // Rows of one trajectory are asked together, so the bodies are compared as sets.
     const sorted = (bodies: readonly unknown[]) => bodies.map((body) => JSON.stringify(body)).sort();
     expect(sorted(server.requests.map(({ body }) => body))).toEqual(sorted(expected));
     expect(new Set(server.requests.map(({ headers }) => headers.authorization))).toEqual(new Set(['Bearer EMPTY']));
     expect(new Set(server.requests.map(({ path }) => path))).toEqual(new Set(['/v1/chat/completions']));
   });
 
-  test('streaming, the default, adds stream and stream_options alone', async () => {
+  test('streaming, the default, adds only stream and stream_options', async () => {
     const run = await setUp({ 'mcp_test.jsonl': [madeUpRow('mcp', 1, 2)] });
     await run.infer();
     const { messages, ...rest } = run.server.requests[0]?.body ?? {};
@@ -139,7 +139,7 @@ describe('what reaches the server', () => {
     expect(JSON.stringify(messages)).not.toContain('Please analyze');
   });
 
-  test("a row without system_str goes without one; --system-prompt bundled sends the domain's and says so", async () => {
+  test("a row without system_str is sent without one; --system-prompt bundled sends the domain's and says so", async () => {
     const rows = {
       'mcp_test.jsonl': [
         { ...madeUpRow('mcp', 1), system_str: '' },
@@ -156,7 +156,7 @@ describe('what reaches the server', () => {
     expect(stderr).toContain('--system-prompt bundled');
   });
 
-  test('a key is sent as bearer token, and OPENAI_API_KEY is kept from other hosts', async () => {
+  test('a key is sent as bearer token, and OPENAI_API_KEY is not sent to other hosts', async () => {
     const run = await setUp(MCP);
     const own = ['--data-dir', run.data, '--model-base-url', run.server.url, '--model-name', 'wm', '--limit', '1'];
     const ask = (out: string, ...args: string[]) =>
@@ -174,7 +174,7 @@ describe('what reaches the server', () => {
     expect(run.server.requests.some(({ headers }) => JSON.stringify(headers).includes('openai-secret'))).toBe(false);
   });
 
-  test('with --seed every repeat is asked under a seed of its own, the same in every run', async () => {
+  test('with --seed, every repeat has its own seed, the same in every run', async () => {
     const seeds = async () => {
       const run = await setUp({ 'mcp_test.jsonl': madeUpRows('mcp', 2) });
       await run.infer('--seed', '7', '--repeats', '3', '--concurrency', '1');
@@ -194,7 +194,7 @@ describe('what reaches the server', () => {
     expect(asked.map((match) => `${match?.[2]}/${match?.[1]}`)).toEqual(['1/1', '1/2', '1/3', '0/1', '0/2', '0/3']);
   });
 
-  test('--concurrency is kept exactly, per endpoint', async () => {
+  test('--concurrency is reached and never exceeded, per endpoint', async () => {
     const run = await setUp({ 'mcp_test.jsonl': Array.from({ length: 12 }, (_, id) => madeUpRow('mcp', id)) }, () => ({
       content: 'x',
       latencyMs: 30,
@@ -206,7 +206,7 @@ describe('what reaches the server', () => {
   });
 });
 
-/** Runs `awb infer` on these files: what came of it, the rows that were written, and the requests. */
+/** Runs `awb infer` on these files; returns the result, the written rows and the requests. */
 async function asked(files: Parameters<typeof writeDataset>[1], ...args: string[]) {
   const run = await setUp(files);
   const result = await run.infer(...args);
@@ -232,13 +232,13 @@ describe('which rows', () => {
       ['--ids', '1', '--domains', 'mcp'],
       ['lwm/mcp/1/1', 'lwm/mcp/1/2', 'lwm/mcp/1/3'],
     ],
-  ])('%j asks %j alone', async (args, rows) => {
+  ])('%j asks only %j', async (args, rows) => {
     const result = await asked(TWO_DOMAINS, ...args);
     expect(result.rows).toEqual(rows);
     expect(result.count).toBe(rows.length);
   });
 
-  test('--sample takes N rows of each domain, the same for the same seed', async () => {
+  test('--sample takes N rows of each domain, the same ones for the same seed', async () => {
     const first = await asked(TWO_DOMAINS, '--sample', '3', '--sample-seed', '5');
     const again = await asked(TWO_DOMAINS, '--sample', '3', '--sample-seed', '5');
     const other = await asked(TWO_DOMAINS, '--sample', '3', '--sample-seed', '6');
@@ -248,7 +248,7 @@ describe('which rows', () => {
     expect(other.rows).not.toEqual(first.rows);
   });
 
-  test('shards are disjoint, whole trajectories, and together everything', async () => {
+  test('shards are disjoint, consist of complete trajectories, and together contain everything', async () => {
     const shards = await Promise.all(['1/3', '2/3', '3/3'].map((shard) => asked(TWO_DOMAINS, '--shard', shard)));
     const all = shards.flatMap(({ rows }) => rows);
     expect(all).toHaveLength(15);
@@ -271,10 +271,10 @@ describe('which rows', () => {
   });
 });
 
-describe('a domain that is none of the seven', () => {
+describe('a domain outside the seven', () => {
   const CHESS = { 'a_test.jsonl': [madeUpRow('chess', 1), madeUpRow('mcp', 2)] };
 
-  test('is asked, and chosen by name; a mistyped one gets the near one', async () => {
+  test('is asked, and chosen by name; for a mistyped one, the nearest name is suggested', async () => {
     const all = await asked(CHESS);
     expect([all.code, all.rows]).toEqual([0, ['lwm/chess/1/1', 'lwm/mcp/2/1']]);
     const one = await asked(CHESS, '--domains', 'chess');
@@ -284,7 +284,7 @@ describe('a domain that is none of the seven', () => {
     expect(mistyped.stderr).toContain('did you mean "chess"?');
   });
 
-  test('has no bundled system prompt, which is said before any request', async () => {
+  test('has no bundled system prompt, which is reported before any request', async () => {
     const { code, count, stderr } = await asked(CHESS, '--system-prompt', 'bundled');
     expect([code, count]).toEqual([65, 0]);
     expect(stderr).toMatch(/a_test\.jsonl:1: there is no bundled system prompt for the domain "chess"/);
@@ -302,8 +302,8 @@ describe('a domain that is none of the seven', () => {
   });
 });
 
-describe('an output that is not as it was written', () => {
-  test('is said by whoever reads it, and written anew by the same command', async () => {
+describe('an output that differs from what was written', () => {
+  test('is reported by every reader, and rewritten by the same command', async () => {
     const run = await setUp({ 'a_test.jsonl': madeUpRows('mcp', 2) });
     await run.infer();
     const whole = await readFile(run.predictions, 'utf8');
@@ -322,7 +322,7 @@ describe('an output that is not as it was written', () => {
     expect(scored.stderr).toContain('judged.jsonl was edited or damaged since awb judge wrote it');
   });
 
-  test('nor its manifest: whatever was changed in it is said', async () => {
+  test('whose manifest was changed is reported, whatever was changed in it', async () => {
     const run = await setUp({ 'a_test.jsonl': madeUpRows('mcp', 2) });
     await run.infer();
     const measure = ['judge', '--mode', 'metrics', '--predictions', run.predictions, '--output-dir', run.out];
@@ -377,7 +377,7 @@ describe('what is written', () => {
     expect(new Set(rows.map(({ awb: { key } }) => key)).size).toBe(3);
   });
 
-  test('gen is the content untouched, and reasoning stands beside it', async () => {
+  test('gen is the unchanged content, with reasoning next to it', async () => {
     const content = '  <think>no</think>\n <predicted_observation> 1\ttab </predicted_observation>\n\n';
     const run = await setUp({ 'mcp_test.jsonl': [madeUpRow('mcp', 1)] }, () => ({ content, reasoning: 'because' }));
     await run.infer();
@@ -386,7 +386,7 @@ describe('what is written', () => {
     expect(row.awb.reasoning).toBe('because');
   });
 
-  test('--lean leaves the trajectory text out and nothing else', async () => {
+  test('--lean omits the trajectory text and nothing else', async () => {
     const run = await setUp(MCP);
     await run.infer('--lean');
     const lean = await readRows(run.predictions);
@@ -401,7 +401,7 @@ describe('what is written', () => {
   const tag = (text: string) => `<predicted_observation>${text}</predicted_observation>`;
   test.each<[string, Parameters<typeof startLoopbackServer>[0], string[]]>([
     ['cut off by the budget', [{ content: '<predicted_observation>abc', finishReason: 'length' }], ['truncated']],
-    ['without tag', [{ content: 'plain' }], ['untagged']],
+    ['without a tag', [{ content: 'plain' }], ['untagged']],
     ['without content', [{ content: null, reasoning: 'thought only' }], ['empty']],
     ['in a loop', [{ content: tag('again and again\n'.repeat(400)) }], ['repetitive']],
     ['with two tags', [{ content: `${tag('a')}${tag('b')}` }], ['several-tags']],
@@ -416,7 +416,7 @@ describe('what is written', () => {
     if (flags[0] === 'empty') expect([row.gen, row.awb.reasoning]).toEqual(['', 'thought only']);
   });
 
-  test('rows hold no times, attempts or usage; the journal does', async () => {
+  test('rows contain no times, attempts or usage; the journal does', async () => {
     const run = await setUp(MCP);
     await run.infer();
     const [row] = await readRows(run.predictions);
@@ -426,7 +426,7 @@ describe('what is written', () => {
     expect(record.log.usage.promptTokens).toBeGreaterThan(0);
   });
 
-  test('the manifest says what made the run, and holds no path of the endpoint', async () => {
+  test('the manifest says what made the run, and contains no path of the endpoint', async () => {
     const run = await setUp(TWO_DOMAINS, () => ({
       content: 'x',
       model: 'wm-2026-01-01',
@@ -482,8 +482,8 @@ describe('what is written', () => {
   });
 });
 
-describe('going on', () => {
-  test('a smaller choice keeps what the folder holds, and says so', async () => {
+describe('continuing', () => {
+  test('a smaller choice keeps what the folder contains, and says so', async () => {
     const folder = await temporaryFolder();
     const data = await writeDataset(join(folder, 'data'), TWO_DOMAINS);
     const flags = ['--data-dir', data, '--baseline', 'oracle', '--output-dir', join(folder, 'out')];
@@ -495,7 +495,7 @@ describe('going on', () => {
     expect((await readRows(join(folder, 'out/predictions.jsonl'))).length).toBe(15);
   });
 
-  test('one row is told as one', async () => {
+  test('one row is reported in the singular', async () => {
     const folder = await temporaryFolder();
     await writeDataset(join(folder, 'data'), { 'a_test.jsonl': madeUpRows('mcp', 2) });
     await writeDataset(join(folder, 'bad'), { 'a_test.jsonl': [{ task: 'mcp' } as never] });
@@ -508,7 +508,7 @@ describe('going on', () => {
     await holdText('infer-one-row', `${chose.join('\n')}\n${stderr}`);
   });
 
-  test('a finished run repeated asks nothing and leaves the file as it is', async () => {
+  test('repeating a finished run asks nothing and leaves the file unchanged', async () => {
     const run = await setUp(TWO_DOMAINS);
     await run.infer();
     const before = await stat(run.predictions);
@@ -520,7 +520,7 @@ describe('going on', () => {
     expect(stdout).toContain('15 of 15 done; 0 in this session');
   });
 
-  test('a deleted or shortened output file is assembled anew without asking', async () => {
+  test('a deleted or shortened output file is rebuilt without asking', async () => {
     const run = await setUp(MCP);
     await run.infer();
     const before = await readFile(run.predictions, 'utf8');
@@ -533,7 +533,7 @@ describe('going on', () => {
     expect(run.server.count).toBe(6);
   });
 
-  test('failed rows stand in the file with class and reason, and only they are asked again', async () => {
+  test('failed rows appear in the file with class and reason, and only they are asked again', async () => {
     let broken = true;
     const run = await setUp(MCP, ({ body }) =>
       broken && JSON.stringify(body).includes('mcp 1')
@@ -577,7 +577,7 @@ describe('going on', () => {
     expect(await readFile(run.predictions, 'utf8')).toBe(await readFile(whole.predictions, 'utf8'));
   });
 
-  test('--repeats k asks every row k times, and a larger k asks the further ones alone', async () => {
+  test('--repeats k asks every row k times, and a larger k asks only the additional ones', async () => {
     const run = await setUp(MCP);
     await run.infer('--repeats', '2');
     expect(run.server.count).toBe(12);
@@ -591,7 +591,7 @@ describe('going on', () => {
 
   test.each<[string, string[], string]>([
     ['another temperature', ['--temperature', '1'], 'sampling.temperature: 0.6 before, 1 now'],
-    ['a further parameter', ['--top-p', '0.9'], 'sampling.topP: absent before, 0.9 now'],
+    ['an additional parameter', ['--top-p', '0.9'], 'sampling.topP: absent before, 0.9 now'],
     ['another protocol', ['--protocol', 'blind'], 'protocol: "history" before, "blind" now'],
     ['other prompts', ['--system-prompt', 'bundled'], 'system_prompt: "row" before, "bundled'],
   ])('%s is refused with the difference, and nothing is asked', async (_what, args, difference) => {
@@ -685,7 +685,7 @@ describe('going on', () => {
   });
 
   test.each(['predictions.jsonl', 'predictions.journal.jsonl'])(
-    'a %s that no run here has made is not touched',
+    'a %s that no run made here is not touched',
     async (name) => {
       const run = await setUp(MCP);
       await mkdir(run.out, { recursive: true });
@@ -699,7 +699,7 @@ describe('going on', () => {
 });
 
 describe('what is shown', () => {
-  test('--json gives one document on stdout and nothing else; progress goes to stderr', async () => {
+  test('--json prints one document on stdout and nothing else; progress goes to stderr', async () => {
     const run = await setUp(TWO_DOMAINS);
     const { stdout, stderr } = await run.infer('--json');
     expect(stdout.trimEnd().split('\n')).toHaveLength(1);
@@ -729,7 +729,7 @@ describe('what is shown', () => {
     expect(stderr).toMatch(/failed: mcp [0-9a-f]{24}#0 fatal the server rejects the request \(HTTP 400: bad luck\)/);
   });
 
-  test('--fresh is not part of what to repeat', async () => {
+  test('the suggested command to repeat does not include --fresh', async () => {
     const interrupt = new AbortController();
     const run = await setUp(MCP, () => {
       interrupt.abort('SIGINT');
@@ -740,7 +740,7 @@ describe('what is shown', () => {
     expect(stdout).toContain('the same command without --fresh continues');
   });
 
-  test("a server's words cannot steer the terminal", async () => {
+  test("a server's text cannot control the terminal", async () => {
     const run = await setUp(MCP, () => ({
       status: 400,
       body: { error: { message: 'a\u001b]52;c;aGk=\u0007b\rc\u202ed' } },
@@ -751,8 +751,8 @@ describe('what is shown', () => {
   });
 });
 
-describe('a run that holds nothing yet', () => {
-  test('binds nobody: after a model that is not there, the right one is asked without --fresh', async () => {
+describe('a run without rows', () => {
+  test('binds nothing: after a model that does not exist, the right one is asked without --fresh', async () => {
     const server = await startLoopbackServer((request) =>
       request.body.model === 'right'
         ? { content: 'fine' }
@@ -774,7 +774,7 @@ describe('a run that holds nothing yet', () => {
     await server.close();
   });
 
-  test('is refused where its folder cannot be made', async () => {
+  test('is refused if its folder cannot be created', async () => {
     const { code, stderr } = await awb([
       'infer',
       '--data-dir',
@@ -789,7 +789,7 @@ describe('a run that holds nothing yet', () => {
   });
 });
 
-test('what is shown and kept of an extra body that holds a key', async () => {
+test('how an extra body with a key is shown and kept', async () => {
   const run = await setUp(MCP);
   const body = '{"top_k":5,"api_key":"made-up-1234","metadata":{"Access-Token":"made-up-5678","token_type_ids":[1]}}';
   const flags = ['--extra-body', body, '--limit', '1', '--quiet'];

@@ -1,4 +1,4 @@
-// awb init, from outside: files that commands then take, and that are never written over.
+// awb init from outside: it writes files that commands accept, and never overwrites one.
 
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { awb, ROOT } from '../support/cli.js';
 
 const cwd = () => mkdtempSync(join(tmpdir(), 'awb-init-'));
 
-test('writes a configuration and a policy that name their schemas, and that commands take', async () => {
+test('writes a configuration and a policy that name their schemas, and that commands accept', async () => {
   const dir = cwd();
   const { code, stdout } = await awb(['init'], { cwd: dir });
   expect([code, stdout]).toEqual([0, 'written: awb.yaml\nwritten: gate.yaml\n']);
@@ -28,7 +28,7 @@ test('writes a configuration and a policy that name their schemas, and that comm
   expect(gate.stderr).toContain('"a" is not a judged file');
 });
 
-test('keeps what is there', async () => {
+test('keeps an existing file', async () => {
   const dir = cwd();
   writeFileSync(join(dir, 'awb.yaml'), 'label: mine\n');
   const { code, stdout } = await awb(['init', dir, '--json']);

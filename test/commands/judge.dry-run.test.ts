@@ -1,4 +1,4 @@
-// `awb judge --dry-run`: the judge's bill, and no trace of it.
+// `awb judge --dry-run`: the judge's bill, without a trace.
 
 import { readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
@@ -38,7 +38,7 @@ async function setUp(options: readonly string[] = [], isReadable: (index: number
   return { dir, predictions, server, judge, bill };
 }
 
-test('counts what judging then sends, to the character, and leaves no trace', async () => {
+test('counts exactly the characters that judging then sends, and leaves no trace', async () => {
   const { dir, server, judge, bill } = await setUp();
   const before = await everythingIn(dir);
   const { rows, total, kind, model } = await bill();
@@ -50,7 +50,7 @@ test('counts what judging then sends, to the character, and leaves no trace', as
   expect(total.characters).toBe(sent.join('').length);
 });
 
-test("asks for every judgement, and is what the judge's server then counts", async () => {
+test("bills every judgement, and matches what the judge's server then counts", async () => {
   const { dir, judge, bill, server } = await setUp();
   expect((await judge()).code).toBe(EXIT.done);
   const again = await bill('--judge-repeats', '3');
@@ -62,20 +62,20 @@ test("asks for every judgement, and is what the judge's server then counts", asy
   expect([again.total.calls, again.total.output_tokens.expected]).toEqual([server.requests.length - before, 14 * 70]);
   const once = await bill('--fresh', '--estimate-from', join(dir, 'run'));
   expect(once.total.prompt_tokens + again.total.prompt_tokens).toBe(tokens.promptTokens);
-  // Of two judgements that follow each other, the second has all of its prompt from the cache.
+  // Of two consecutive judgements, the second has its entire prompt cached.
   expect(again.total.cached_tokens).toBeGreaterThanOrEqual(again.total.prompt_tokens / 2);
 });
 
-test('of another judge measures nothing by the first one', async () => {
+test('of another judge uses no measurements of the first one', async () => {
   const { judge, bill } = await setUp();
   await judge();
   const { output_by, tokens_by, notes, rows } = await bill('--judge-model', 'another');
   expect([output_by, tokens_by.by, rows.to_ask]).toEqual([{ by: 'guess', tokens_per_call: 600 }, 'guess', 7]);
-  // Where the judging would go.
+  // The file of the judging.
   expect(notes).toEqual([expect.stringContaining('judged.jsonl contains another judging')]);
 });
 
-test('needs no call for a prediction that is missing or empty, and says so', async () => {
+test('bills no call for a prediction that is missing or empty, and says so', async () => {
   const { predictions, bill } = await setUp();
   await changeRows(predictions, (row, index) => {
     if (index === 0) row.gen = '';
@@ -84,7 +84,7 @@ test('needs no call for a prediction that is missing or empty, and says so', asy
   expect((await bill('--quiet')).rows).toMatchObject({ chosen: 7, without_call: 2, to_ask: 5 });
 });
 
-test('of text metrics says that nobody is asked', async () => {
+test('for text metrics says that no model is asked', async () => {
   const { predictions, dir } = await setUp();
   const before = await readdir(dir);
   const args = ['judge', '--predictions', predictions, '--output-dir', dir, '--mode', 'metrics', '--dry-run'];
@@ -93,7 +93,7 @@ test('of text metrics says that nobody is asked', async () => {
   expect(await readdir(dir)).toEqual(before);
 });
 
-test('of a recheck is that of its sample', async () => {
+test('of a recheck bills its sample', async () => {
   const { dir, judge, bill } = await setUp();
   await judge();
   const before = await everythingIn(dir);
@@ -101,15 +101,15 @@ test('of a recheck is that of its sample', async () => {
   expect(await everythingIn(dir)).toBe(before);
 });
 
-test('goes by the rubric pack that is named', async () => {
+test('uses the rubric pack that is named', async () => {
   const { bill } = await setUp();
   const own = await bill();
   const official = await bill('--rubrics', await fakeCheckout(), '--verdicts', 'official');
   expect(official.total.characters).toBeLessThan(own.total.characters);
 });
 
-test('of a judge whose verdicts could not always be read says how many calls more it took', async () => {
-  // The first verdict of every judgement cannot be read.
+test('for a judge with unreadable verdicts says how many additional calls it needed', async () => {
+  // The first verdict of every judgement is unreadable.
   const { dir, judge, bill, server } = await setUp([], (index) => index % 2 === 1);
   expect((await bill()).asked_again).toBeNull();
   expect((await judge('--concurrency', '1')).code).toBe(EXIT.done);
@@ -118,7 +118,7 @@ test('of a judge whose verdicts could not always be read says how many calls mor
   const { asked_again: again, total } = await bill('--fresh', ...from);
   expect(total.calls).toBe(7);
   expect(again).toMatchObject({ times: 2, calls: 14, models: ['j'] });
-  // Both are estimates, each rounded for itself.
+  // Both are estimates, and each is rounded separately.
   expect(Math.abs(again.prompt_tokens - 2 * total.prompt_tokens)).toBeLessThanOrEqual(1);
   const { stdout } = await judge('--fresh', '--dry-run', ...from);
   expect(stdout.replace(/\s+/g, ' ')).toContain('took 2.00 calls for each of these');

@@ -1,4 +1,4 @@
-// awb judge --ids: single rows judged, first or once more, without those around them.
+// awb judge --ids: single rows judged, for the first time or again, without the rest.
 
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ afterEach(() => server.close());
 
 const asking = () => ['--judge-base-url', server.url, '--judge-model', 'j', '--concurrency', '1'];
 
-/** Judges into a folder below the predictions' own, and says what stands there then. */
+/** Judges into a folder below the predictions' own, and returns what is then in it. */
 async function judge(folder: string, ...options: readonly string[]) {
   const before = server.requests.length;
   const to = join(dir, folder);
@@ -35,7 +35,7 @@ async function judge(folder: string, ...options: readonly string[]) {
 }
 
 describe('rows by key or id', () => {
-  test('are judged alone, in each of their repeats, and are a whole run of their own', async () => {
+  test('are judged alone, in each of their repeats, and form a complete run', async () => {
     const [key = '', second = ''] = [keys[1], keys[2]];
     const one = await judge('one', '--ids', key);
     expect(one).toMatchObject({ code: EXIT.done, asked: 2, named: ['1.0.0', '1.1.0'] });
@@ -50,7 +50,7 @@ describe('rows by key or id', () => {
     expect(all).toMatchObject({ asked: 4, manifest: { chosen: { os: 4, web: 4 }, counts: { chosen: 8, ok: 8 } } });
   });
 
-  test('are judged once more in a new folder, and not where they are judged', async () => {
+  test('are judged again in a new folder, and not in the folder where they are judged already', async () => {
     const all = await judge('.');
     expect(await judge('.', '--ids', keys[0] ?? '')).toMatchObject({ asked: 0, rows: all.rows });
     answer = () => ({ content: verdict(2) });
@@ -61,7 +61,7 @@ describe('rows by key or id', () => {
     expect(fresh).toMatchObject({ asked: 2, named: ['0.0.0', '0.1.0'] });
   });
 
-  test('are asked again where their judgements failed, and other failures stay failures', async () => {
+  test('are asked again if their judgements failed, and other failures stay failures', async () => {
     answer = () => ({ content: 'no verdict' });
     await judge('.', '--max-retries', '1');
     answer = () => ({ content: verdict(4) });
@@ -70,7 +70,7 @@ describe('rows by key or id', () => {
     expect(one.manifest).toMatchObject({ state: 'incomplete', counts: { chosen: 8, ok: 2, failed: 6, notDone: 0 } });
   });
 
-  test('are judged several times without the rest, of which further judgements stay as well', async () => {
+  test('are judged several times without the rest, and keep their further judgements', async () => {
     await judge('.', '--ids', keys[0] ?? '');
     const more = await judge('.', '--ids', keys[1] ?? '', '--judge-repeats', '2');
     expect(more).toMatchObject({ asked: 4, named: ['0.0.0', '0.1.0', '1.0.0', '1.0.1', '1.1.0', '1.1.1'] });
@@ -78,7 +78,7 @@ describe('rows by key or id', () => {
     expect(third).toMatchObject({ code: EXIT.done, asked: 2, manifest: { counts: { chosen: 8, ok: 8 } } });
   });
 
-  test('leave out of account what infer could not predict, until the whole file is judged', async () => {
+  test('ignore rows that infer could not predict, until the complete file is judged', async () => {
     const rows = await rowsOf(predictions);
     await writeRows(predictions, rows.slice(1));
     const one = await judge('.', '--ids', keys[1] ?? '');
@@ -88,7 +88,7 @@ describe('rows by key or id', () => {
     expect(none).toMatchObject({ asked: 0, manifest: { state: 'incomplete', counts: { chosen: 8, absent: 1 } } });
   });
 
-  test('of lean predictions are known by the ids of the data, and all rows of an id are taken', async () => {
+  test('in lean predictions are identified by the ids of the data, and all rows with an id are taken', async () => {
     const lean = await inferred(['--domains', 'os,web', '--limit', '2', '--lean']);
     const { id, task } = (await rowsOf(lean.predictions))[0] ?? {};
     predictions = lean.predictions;

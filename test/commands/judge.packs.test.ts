@@ -1,4 +1,4 @@
-// awb judge and its bundled pack: what a judging is under, and the checklist that the pack asks for.
+// awb judge and its bundled pack: the identity of a judging, and the checklist that the pack requests.
 
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -41,7 +41,7 @@ const judgings = async ({ dir }: Folder) =>
   (await readdir(dir)).filter((name) => /^judged.*\.manifest\.json$/.test(name)).sort();
 
 describe('a judging that names no pack', () => {
-  it('is under the bundled one, and has its versions in its identity', async () => {
+  it('uses the bundled one, and has its versions in its identity', async () => {
     const folder = await inferred(['--domains', 'os']);
     expect((await judge(folder, await judgeServer())).code).toBe(0);
     const { identity } = await jsonOf(join(folder.dir, 'judged.manifest.json'));
@@ -51,22 +51,25 @@ describe('a judging that names no pack', () => {
 
   it.each([
     ['by default', [], /^judged\.judge-a-awb-3-[0-9a-f]{6}$/],
-    ['with a label of its own', ['--label', 'second'], /^judged\.second$/],
-  ])('leaves one under an earlier bundled pack as it is, and begins beside it %s', async (_, options, name) => {
-    const folder = await inferred(['--domains', 'os']);
-    const server = await judgeServer();
-    await judge(folder, server);
-    const manifest = join(folder.dir, 'judged.manifest.json');
-    const earlier = (await readFile(manifest, 'utf8')).replaceAll('"awb-3"', '"awb-2"');
-    await writeFile(manifest, earlier);
-    const before = await readFile(join(folder.dir, 'judged.jsonl'));
-    expect((await judge(folder, server, ...options)).code).toBe(0);
-    expect(server.count).toBe(2);
-    expect(await readFile(join(folder.dir, 'judged.jsonl'))).toEqual(before);
-    const [other = ''] = (await judgings(folder)).filter((file) => file !== 'judged.manifest.json');
-    expect(other.replace('.manifest.json', '')).toMatch(name);
-    expect(await packOf(folder, other.replace('.manifest.json', ''))).toBe('awb-3');
-  });
+    ['with its own label', ['--label', 'second'], /^judged\.second$/],
+  ])(
+    'leaves one with an earlier bundled pack unchanged, and starts a new one next to it %s',
+    async (_, options, name) => {
+      const folder = await inferred(['--domains', 'os']);
+      const server = await judgeServer();
+      await judge(folder, server);
+      const manifest = join(folder.dir, 'judged.manifest.json');
+      const earlier = (await readFile(manifest, 'utf8')).replaceAll('"awb-3"', '"awb-2"');
+      await writeFile(manifest, earlier);
+      const before = await readFile(join(folder.dir, 'judged.jsonl'));
+      expect((await judge(folder, server, ...options)).code).toBe(0);
+      expect(server.count).toBe(2);
+      expect(await readFile(join(folder.dir, 'judged.jsonl'))).toEqual(before);
+      const [other = ''] = (await judgings(folder)).filter((file) => file !== 'judged.manifest.json');
+      expect(other.replace('.manifest.json', '')).toMatch(name);
+      expect(await packOf(folder, other.replace('.manifest.json', ''))).toBe('awb-3');
+    },
+  );
 });
 
 describe('the checklist', () => {
@@ -81,7 +84,7 @@ describe('the checklist', () => {
     return `<final_evaluation>\n${JSON.stringify({ facts: checklist, ...found })}\n</final_evaluation>`;
   };
 
-  it('is kept beside the official members, and its recall of determined facts is a measure', async () => {
+  it('is kept next to the official members, and its recall of determined facts is a measure', async () => {
     const folder = await inferred(['--domains', 'os']);
     await judge(folder, await judgeServer(() => ({ content: reply(facts) })));
     const [row] = await rowsOf(join(folder.dir, 'judged.jsonl'));
@@ -96,7 +99,7 @@ describe('the checklist', () => {
       [{ ...facts[0], met: 'yes' }],
       '"facts.0.met": Invalid input: expected boolean, received string',
     ],
-  ])('that is %s costs no verdict and no call; why it is not kept stands in its place', async (_, checklist, fault) => {
+  ])('that is %s costs no verdict and no call, and is replaced by the reason', async (_, checklist, fault) => {
     const folder = await inferred(['--domains', 'os']);
     const server = await judgeServer(() => ({ content: reply(checklist) }));
     expect((await judge(folder, server)).code).toBe(0);
@@ -107,7 +110,7 @@ describe('the checklist', () => {
     expect(row?.awb.judge).not.toHaveProperty('facts');
   });
 
-  it('may quote truth and prediction, and says how many of its quotes are in neither', async () => {
+  it('may quote truth and prediction, and reports how many of its quotes are in neither', async () => {
     const folder = await inferred(['--domains', 'os']);
     const [{ gen }] = (await rowsOf(folder.predictions)) as [{ gen: string }];
     const inside = readPrediction(gen).slice(10, 40);
@@ -132,7 +135,7 @@ describe('the checklist', () => {
     expect(row?.awb).not.toHaveProperty('measures');
   });
 
-  it('is not read under packs that ask for none', async () => {
+  it('is not read with packs that request none', async () => {
     const folder = await inferred(['--domains', 'os']);
     await judge(folder, await judgeServer(() => ({ content: reply(facts) })), '--rubrics', PLAIN_PACK);
     const [row] = await rowsOf(join(folder.dir, 'judged.jsonl'));
@@ -140,7 +143,7 @@ describe('the checklist', () => {
     expect(Object.keys(row?.awb.judge)).toEqual(['status', 'rubrics', 'model', 'finish_reason']);
   });
 
-  it('of an earlier judgement gives way to that of the next', async () => {
+  it('of an earlier judgement is replaced by that of the next', async () => {
     const folder = await inferred(['--domains', 'os']);
     const server = await judgeServer(({ index }) => ({ content: reply(index === 0 ? facts : facts.slice(0, 1)) }));
     await judge(folder, server);

@@ -40,7 +40,7 @@ const manifestIn = ({ dir }: Folder) => jsonOf(join(dir, 'judged.manifest.json')
 const indexesOf = (rows: readonly Row[]) => rows.map((row) => row.awb.judge.index);
 const seedsOf = (asked: readonly SeenRequest[]) => asked.map(({ body }) => body.seed);
 
-describe('what score says of the variance', () => {
+describe('what score says about the variance', () => {
   const row = (id: number, repeat: number, index: number) => {
     const total = 1 + ((id * 7 + repeat * 3 + index * 5) % 5);
     const key = `k${id}`;
@@ -59,21 +59,24 @@ describe('what score says of the variance', () => {
     [1, 2, /^variance: rows \d+ %, generation not separable, judge \d+ %$/m, ['generation from row']],
     [2, 1, /^variance: rows \d+ %, generation \d+ %, judge not separable$/m, ['judge from generation']],
     [1, 1, undefined, ['generation from row', 'judge from row']],
-  ])('of %s repeats and %s judgements names what is not separable', async (repeats, judgements, line, inseparable) => {
-    const folder = await begin();
-    const file = join(folder.dir, 'design.jsonl');
-    await writeRows(file, design(repeats, judgements));
-    const score = (options: readonly string[]) =>
-      awb(['score', file, '--db', join(folder.dir, 'x.sqlite'), ...options]);
-    const { stdout } = await score([]);
-    if (line === undefined) expect(stdout).not.toContain('variance:');
-    else expect(stdout).toMatch(line);
-    const document = JSON.parse((await score(['--json'])).stdout);
-    expect(document.variance.not_separable).toEqual(inseparable);
-    expect(document.domains.web.variance).toEqual(document.variance);
-    const compared = JSON.parse((await awb(['compare', file, file, '--json'])).stdout);
-    expect(compared.overall.total.variance.not_separable).toEqual(inseparable);
-  });
+  ])(
+    'with %s repeats and %s judgements names what is not separable',
+    async (repeats, judgements, line, inseparable) => {
+      const folder = await begin();
+      const file = join(folder.dir, 'design.jsonl');
+      await writeRows(file, design(repeats, judgements));
+      const score = (options: readonly string[]) =>
+        awb(['score', file, '--db', join(folder.dir, 'x.sqlite'), ...options]);
+      const { stdout } = await score([]);
+      if (line === undefined) expect(stdout).not.toContain('variance:');
+      else expect(stdout).toMatch(line);
+      const document = JSON.parse((await score(['--json'])).stdout);
+      expect(document.variance.not_separable).toEqual(inseparable);
+      expect(document.domains.web.variance).toEqual(document.variance);
+      const compared = JSON.parse((await awb(['compare', file, file, '--json'])).stdout);
+      expect(compared.overall.total.variance.not_separable).toEqual(inseparable);
+    },
+  );
 });
 
 describe('several judgements of a prediction', () => {
@@ -90,7 +93,7 @@ describe('several judgements of a prediction', () => {
     expect(ids).toEqual(['#0', '#0#1', '#0#2', '#0', '#0#1', '#0#2']);
   });
 
-  it('are asked under one prompt, one after the other, and under seeds of their own', async () => {
+  it('are asked with the same prompt, one after the other, and with their own seeds', async () => {
     const folder = await begin();
     await judge(folder, 3);
     const prompts = server.requests.map(({ body }) => body.messages[1].content);
@@ -99,7 +102,7 @@ describe('several judgements of a prediction', () => {
     expect(server.requests[0]?.body.seed).toBe(11);
   });
 
-  it('have the first of them as it is without the others, byte for byte', async () => {
+  it('have the same first judgement as without the others, byte for byte', async () => {
     const folder = await begin();
     await judge(folder, 1);
     const once = await readFile(join(folder.dir, 'judged.jsonl'), 'utf8');
@@ -108,7 +111,7 @@ describe('several judgements of a prediction', () => {
     expect(`${lines[0]}\n${lines[3]}\n`).toBe(once);
   });
 
-  it('count as one prediction for coverage, and each for itself in the counts', async () => {
+  it('count as one prediction for coverage, and individually in the counts', async () => {
     const folder = await begin(({ index }) => (index === 1 ? 'nothing' : verdict(3)));
     const { code, stdout } = await judge(folder, 2, ['--max-retries', '1', '--json']);
     expect(code).toBe(3);
@@ -124,7 +127,7 @@ describe('several judgements of a prediction', () => {
   });
 });
 
-it('an interrupted judging goes on to the same bytes', async () => {
+it('an interrupted judging continues to the same bytes', async () => {
   const folder = await begin(({ body }) => verdict((body.seed % 5) + 1));
   await judge(folder, 3);
   const whole = await readFile(join(folder.dir, 'judged.jsonl'), 'utf8');
@@ -143,7 +146,7 @@ it('an interrupted judging goes on to the same bytes', async () => {
 });
 
 describe('another count', () => {
-  it('that is larger asks for the further judgements alone', async () => {
+  it('that is larger asks only for the additional judgements', async () => {
     const folder = await begin();
     await judge(folder, 1);
     expect((await judge(folder, 3)).stdout).toContain('4 in this session');
@@ -153,7 +156,7 @@ describe('another count', () => {
     expect(new Set([seeds[0], seeds[2], seeds[3]]).size).toBe(3);
   });
 
-  it('that is smaller keeps what is there', async () => {
+  it('that is smaller keeps existing judgements', async () => {
     const folder = await begin();
     await judge(folder, 3);
     const before = await readFile(join(folder.dir, 'judged.jsonl'), 'utf8');
@@ -164,14 +167,14 @@ describe('another count', () => {
     expect(await readFile(join(folder.dir, 'judged.jsonl'), 'utf8')).toBe(before);
   });
 
-  it('that is smaller does not miss the further judgements that failed', async () => {
+  it('that is smaller ignores failed further judgements', async () => {
     const folder = await begin(({ index }) => (index === 1 ? 'nothing' : verdict(3)));
     expect((await judge(folder, 2, ['--max-retries', '1'])).code).toBe(3);
     expect(await judge(folder, 1)).toMatchObject({ code: 0, stdout: expect.stringContaining('3 of 3 done') });
     expect(server.count).toBe(4);
   });
 
-  it('that is smaller gives up the further judgements of a prediction that has changed', async () => {
+  it('that is smaller drops the further judgements of a changed prediction', async () => {
     const folder = await begin();
     await judge(folder, 2);
     await changeRows(folder.predictions, (row, index) => {
@@ -182,7 +185,7 @@ describe('another count', () => {
     expect(indexesOf(await judgedIn(folder))).toEqual([undefined, undefined, 1]);
   });
 
-  it('is no other judging', async () => {
+  it('belongs to the same judging', async () => {
     const folder = await begin();
     await judge(folder, 1);
     const { fingerprint } = await manifestIn(folder);
@@ -202,7 +205,7 @@ it('a missing prediction gets one record, however often the others are judged', 
   expect((await manifestIn(folder)).counts).toMatchObject({ chosen: 4, ok: 3, failed: 1 });
 });
 
-it('predictions without a line are missed once each', async () => {
+it('predictions without a line count as missing once each', async () => {
   const folder = await begin();
   const [first] = await rowsOf(folder.predictions);
   await writeRows(folder.predictions, [first as Row]);
@@ -239,7 +242,7 @@ it('measures are not taken several times', async () => {
   expect((await judge(folder, 1, ['--mode', 'metrics'])).code).toBe(0);
 });
 
-it('a judge that is likely to repeat itself is said to be', async () => {
+it('a judge that is likely to repeat itself causes a warning', async () => {
   const folder = await begin();
   const said = 'likely to repeat itself';
   expect((await judge(folder, 2)).stdout).not.toContain(said);

@@ -1,4 +1,4 @@
-// awb judge --verdict-schema: verdicts held to a form by the endpoint.
+// awb judge --verdict-schema: the endpoint constrains verdicts to a schema.
 
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -25,7 +25,7 @@ async function judgeServer(script: Handler): Promise<LoopbackServer> {
   servers.push(server);
   return server;
 }
-/** Answers as a server does that holds replies to the schema, and freely where none is sent. */
+/** Answers like a server that constrains replies to the schema, and freely if none is sent. */
 const holding: Handler = ({ body }) => ({
   content:
     body.response_format === undefined
@@ -50,7 +50,7 @@ function judge({ dir, predictions }: Folder, { url }: LoopbackServer, ...options
 }
 
 describe('--verdict-schema', () => {
-  it('sends the schema of the pack with every request, and reads the JSON that bears the mark', async () => {
+  it('sends the schema of the pack with every request, and reads the JSON with the mark', async () => {
     const folder = await inferred();
     const server = await judgeServer(holding);
     expect((await judge(folder, server, '--verdict-schema')).code).toBe(0);
@@ -61,7 +61,7 @@ describe('--verdict-schema', () => {
     }
   });
 
-  it('is off by default, and makes another judging, each continued by its own command', async () => {
+  it('is off by default, and gives another judging, each continued by its own command', async () => {
     const folder = await inferred(['--domains', 'os']);
     const server = await judgeServer(holding);
     await judge(folder, server);
@@ -77,7 +77,7 @@ describe('--verdict-schema', () => {
     expect(server.count).toBe(2);
   });
 
-  it('holds packs without a checklist to remarks and scores', async () => {
+  it('constrains packs without a checklist to remarks and scores', async () => {
     const folder = await inferred(['--domains', 'os']);
     const server = await judgeServer(holding);
     expect((await judge(folder, server, '--verdict-schema', '--rubrics', PLAIN_PACK)).code).toBe(0);
@@ -86,7 +86,7 @@ describe('--verdict-schema', () => {
 
   it.each([
     ['', []],
-    [', even where other parameters may be dropped', ['--allow-param-drop']],
+    [', even if other parameters may be dropped', ['--allow-param-drop']],
   ])('that the endpoint rejects ends the judging with the remedy%s', async (_, options) => {
     const folder = await inferred();
     const message = 'response_format of type json_schema is not supported with this model';
@@ -114,7 +114,7 @@ describe('--verdict-schema', () => {
       async () => ['--extra-body', '{"response_format":{"type":"json_object"}}'],
       /both set the form of the reply/,
     ],
-  ])('is refused before any request beside %s', async (_, options, message) => {
+  ])('is refused before any request together with %s', async (_, options, message) => {
     const folder = await inferred(['--domains', 'os']);
     const server = await judgeServer(holding);
     const { code, stderr } = await judge(folder, server, '--verdict-schema', ...(await options()));
@@ -123,7 +123,7 @@ describe('--verdict-schema', () => {
     expect(server.count).toBe(0);
   });
 
-  it('is refused in modes that have no verdicts', async () => {
+  it('is refused in modes without verdicts', async () => {
     const { predictions, dir } = await inferred(['--domains', 'os']);
     const run = await awb([
       'judge',

@@ -1,4 +1,4 @@
-// awb judge --judge-sees rollout: the judge is shown what the world model saw, and no truth of it.
+// awb judge --judge-sees rollout: the judge sees what the world model saw, and none of its truth.
 
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ async function rolledOut(...options: string[]) {
       ...['judge', '--predictions', join(run.out, 'predictions.jsonl'), '--output-dir', run.out],
       ...['--judge-base-url', server.url, '--judge-model', 'judge-a', ...more],
     ]);
-  /** What the judge was shown of each row, by trajectory and turn. */
+  /** What the judge saw of each row, by trajectory and turn. */
   const shown = () => {
     const texts = server.requests.map((request) => messagesOf(request).map(({ content }) => content));
     return new Map(
@@ -42,7 +42,7 @@ async function rolledOut(...options: string[]) {
 }
 
 describe('a judge that sees the rollout', () => {
-  it('is shown every earlier turn as the world model wrote it, and no line of the truth', async () => {
+  it('sees every earlier turn as the world model wrote it, and no line of the truth', async () => {
     const { judge, judging, shown } = await rolledOut();
     expect((await judge('--judge-sees', 'rollout')).code).toBe(0);
     expect([...shown().keys()].sort()).toEqual(['1 2', '1 4', '2 1', '2 3']);
@@ -57,7 +57,7 @@ describe('a judge that sees the rollout', () => {
     }
   });
 
-  it('is told that there is no truth and what to rate, in the pack’s own words for it', async () => {
+  it("is told that there is no truth and what to rate, in the pack's own words for this", async () => {
     const { judge, judging } = await rolledOut();
     await judge('--judge-sees', 'rollout');
     const [system, user] = messagesOf(judging.requests[0] as never).map(({ content }) => content);
@@ -66,7 +66,7 @@ describe('a judge that sees the rollout', () => {
     expect(user).toContain('There is no real answer to compare with.');
   });
 
-  it('sees true turns as they were where the rollout begins behind them', async () => {
+  it('sees true turns unchanged if the rollout starts after them', async () => {
     const { judge, shown } = await rolledOut('--rollout-from', '2');
     await judge('--judge-sees', 'rollout');
     const user = shown().get('1 4') ?? '';
@@ -77,7 +77,7 @@ describe('a judge that sees the rollout', () => {
     expect(user).not.toContain(truthOf(1, 4));
   });
 
-  it('is another judge than one that sees the recorded history: a file and an identity of its own', async () => {
+  it('differs from a judge that sees the recorded history: it has its own file and identity', async () => {
     const { judge, judging, out } = await rolledOut();
     await judge();
     expect(JSON.stringify(judging.requests[0]?.body)).toMatch(/<truth-/);
@@ -95,7 +95,7 @@ describe('a judge that sees the rollout', () => {
     expect(stderr).toContain('sees: absent in the base, "rollout" in the candidate');
   });
 
-  it('judges again where an earlier turn has changed, although the prediction has not', async () => {
+  it('judges again if an earlier turn has changed, even if the prediction has not', async () => {
     const { judge, judging, out } = await rolledOut();
     await judge('--judge-sees', 'rollout');
     await judge('--judge-sees', 'rollout');
@@ -119,7 +119,7 @@ describe('a judge that sees the rollout', () => {
   it.each([
     ['a mode that needs the truth', ['--mode', 'metrics'], 2, /no effect with --mode metrics/],
     ['a pack without texts for it', ['--rubrics', PLAIN_PACK], 65, /plain has no texts.*"without_truth"/],
-  ])('is refused of %s', async (_what, options, expected, words) => {
+  ])('is refused for %s', async (_what, options, expected, words) => {
     const { judge, judging } = await rolledOut();
     const { code, stderr } = await judge('--judge-sees', 'rollout', ...options);
     expect(stderr).toMatch(words);
@@ -127,7 +127,7 @@ describe('a judge that sees the rollout', () => {
     expect(judging.count).toBe(0);
   });
 
-  it('is refused of predictions that are no rollout, or not of the one that lies beside them', async () => {
+  it('is refused for predictions that are not a rollout, or not the one in the same folder', async () => {
     const { judge, out, judging } = await rolledOut();
     const file = join(out, 'rollout.jsonl');
     const lines = await rowsOf(file);

@@ -1,4 +1,4 @@
-// awb judge from end to end: predictions and a loopback judge in, judged files out.
+// awb judge end to end: predictions and a loopback judge in, judged files out.
 
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -71,13 +71,13 @@ const OFFICIAL_KEYS = [
   'error_message',
 ];
 
-/** What judging has added to a row beside `awb`. */
+/** What judging has added to a row, apart from `awb`. */
 function officialPart(row: Row): Row {
   return Object.fromEntries(OFFICIAL_KEYS.filter((key) => key in row).map((key) => [key, row[key]]));
 }
 
 describe('predictions', () => {
-  it('are judged alike whether whole, lean or of the official script', async () => {
+  it('are judged in the same way whether complete, lean or from the official script', async () => {
     const whole = await inferred(['--baseline', 'shuffled']);
     const lean = await inferred(['--baseline', 'shuffled', '--lean']);
     const official = { dir: await temporaryFolder(), predictions: join(whole.dir, 'official.jsonl') };
@@ -115,7 +115,7 @@ describe('predictions', () => {
     expect(server.count).toBe(0);
   });
 
-  it('that failed cost no call: model-caused ones are final, those of transport and of a short context leave the judging incomplete', async () => {
+  it('that failed cost no call: failures of the model are final, those of transport and of a short context leave the judging incomplete', async () => {
     const folder = await inferred();
     const failures = ['context-overflow', 'refused', 'transient', 'empty'];
     await changeRows(folder.predictions, (row, index) => {
@@ -150,7 +150,7 @@ describe('predictions', () => {
     expect(server.count).toBe(5);
   });
 
-  it('of another tool that has rows without gen: these are not predicted, and count against coverage', async () => {
+  it('from another tool with rows without gen: these count as not predicted, and against coverage', async () => {
     const folder = await inferred(['--limit', '2']);
     const rows = (await rowsOf(folder.predictions)).map(({ awb: _awb, ...row }) => row);
     delete rows[0]?.gen;
@@ -175,7 +175,7 @@ describe('predictions', () => {
     expect((await judge(folder, server)).code).toBe(0);
   });
 
-  it('that are nothing but thinking are judged as the words No output', async () => {
+  it('that contain only thinking are judged as the words No output', async () => {
     const folder = await inferred(['--domains', 'os']);
     await changeRows(folder.predictions, (row) => {
       row.gen = '<think>I wonder';
@@ -200,7 +200,7 @@ describe('predictions', () => {
     expect(JSON.parse(judged).failed).toBe(0);
   });
 
-  it('that infer chose and did not write are counted as absent', async () => {
+  it('that infer chose but did not write are counted as absent', async () => {
     const folder = await inferred(['--limit', '2']);
     const rows = await rowsOf(folder.predictions);
     await writeRows(folder.predictions, rows.slice(1));
@@ -213,7 +213,7 @@ describe('predictions', () => {
     expect(state).toBe('incomplete');
   });
 
-  it('of repeats are judged each, under seeds of their own', async () => {
+  it('in several repeats are judged separately, with their own seeds', async () => {
     const folder = await inferred([
       '--domains',
       'os',
@@ -232,7 +232,7 @@ describe('predictions', () => {
 });
 
 describe('rubrics', () => {
-  it('of an official checkout make its messages, byte for byte', async () => {
+  it('of an official checkout give its messages, byte for byte', async () => {
     const folder: Folder = { dir: await temporaryFolder(), predictions: join(await temporaryFolder(), 'p.jsonl') };
     const marker = '**Environment Observation:**';
     const row = {
@@ -274,7 +274,7 @@ describe('rubrics', () => {
   });
 
   it.each([
-    ['whole', []],
+    ['complete', []],
     ['lean', ['--lean']],
   ])('without a prompt for a domain of %s rows refuse them before any request', async (_form, lean) => {
     const folder = await inferred(['--domains', 'mcp,os', ...lean]);
@@ -333,7 +333,7 @@ describe('verdicts', () => {
     expect(judgement.judge).toMatchObject({ status: 'ok', model: 'judge-a', finish_reason: 'stop' });
   });
 
-  it('that strict reading refuses are asked again, then recorded as failed with their reason and what they cost', async () => {
+  it('that strict reading refuses are requested again, then recorded as failed with their reason and cost', async () => {
     const folder = await inferred(['--domains', 'os']);
     const usage = { prompt_tokens: 10, completion_tokens: 3, total_tokens: 13 };
     const server = await judgeServer([{ content: half, usage }]);
@@ -358,7 +358,7 @@ describe('verdicts', () => {
     expect(journal.at(-1)?.log).toMatchObject({ tries: 4, attempts: 4 });
   });
 
-  it('that the prediction plants never count; where they alone make the judge unreadable, it is at fault', async () => {
+  it('that the prediction plants never count; if only they make the judge unreadable, the prediction is at fault', async () => {
     const folder = await inferred(['--domains', 'os,web,terminal', '--limit', '20']);
     const planted = verdict(5);
     await changeRows(folder.predictions, (row, index) => {
@@ -390,12 +390,12 @@ describe('verdicts', () => {
     const [domain] = (Object.values(domains) as Row[]).filter(({ failures }) => failures.confusing !== undefined);
     expect(domain).toMatchObject({ coverage: 1, total_score: 75, failures: { confusing: 1 } });
     expect(domain?.with_failures.total_score).toBeCloseTo((75 * (domain?.chosen - 1)) / domain?.chosen, 10);
-    // Officially nothing changes: the last block counts, whoever wrote it.
+    // The official reading is unchanged: the last block counts, whoever wrote it.
     expect((await judge(folder, quoting, ['--verdicts', 'official', '--label', 'official'])).code).toBe(0);
     expect((await judgedIn(folder, 'judged.official'))[1]?.total_score).toBe(5);
   });
 
-  it('that the truth holds too are nobody’s doing: the row is missing', async () => {
+  it("that the truth contains too are nobody's fault: the row is missing", async () => {
     const folder = await inferred(['--domains', 'os']);
     const planted = verdict(5);
     await changeRows(folder.predictions, (row) => {
@@ -408,7 +408,7 @@ describe('verdicts', () => {
     expect((await judgedIn(folder))[0]?.awb.judge.class).toBe('unreadable');
   });
 
-  it('of a reply that was cut off are asked for again, even where one stands in it', async () => {
+  it('in a reply that was cut off are requested again, even if the reply contains one', async () => {
     const folder = await inferred(['--domains', 'os']);
     const server = await judgeServer([{ content: verdict(5), finishReason: 'length' }, { content: verdict(2) }]);
     expect((await judge(folder, server)).code).toBe(0);
@@ -416,7 +416,7 @@ describe('verdicts', () => {
     expect(server.count).toBe(2);
   });
 
-  it('are asked for again only until one can be read, and failed rows again by the same command', async () => {
+  it('are requested again only until one is readable, and failed rows again by the same command', async () => {
     const folder = await inferred(['--domains', 'os']);
     const server = await judgeServer([
       ...Array.from({ length: 4 }, () => ({ content: 'no verdict' })),
@@ -429,7 +429,7 @@ describe('verdicts', () => {
     expect(await judgedIn(folder)).toMatchObject([{ failed: 0, total_score: 3 }]);
   });
 
-  it('that cannot be read are asked for again before another row is', async () => {
+  it('that are unreadable are requested again before another row is', async () => {
     const folder = await inferred();
     const server = await judgeServer([{ content: 'no verdict' }, { content: verdict(2) }]);
     expect((await judge(folder, server, ['--concurrency', '1', '--no-stream'])).code).toBe(0);
@@ -443,7 +443,7 @@ describe('verdicts', () => {
     expect(caseOf(third)).not.toBe(caseOf(first));
   });
 
-  it('keep remarks under the strict reading that the official one spoils', async () => {
+  it('keep remarks under the strict reading that the official one corrupts', async () => {
     const folder = await inferred(['--domains', 'os']);
     const server = await judgeServer([{ content: verdict(4).replace('too short', 'a, b: c') }]);
     await judge(folder, server);
@@ -452,7 +452,7 @@ describe('verdicts', () => {
     expect(await judgedIn(folder, 'judged.official')).toMatchObject([{ weaknesses: [], total_score: 4 }]);
   });
 
-  it('of equal ratings are equal under both readings', async () => {
+  it('with equal ratings are equal under both readings', async () => {
     const folder = await inferred();
     const server = await judgeServer();
     await judge(folder, server);
@@ -472,7 +472,7 @@ describe('verdicts', () => {
       },
     ],
   ] as [string, Answer][])(
-    'missing because the call failed are the judge’s failure (%s), never the prediction’s',
+    "missing because the call failed are the judge's failure (%s), never the prediction's",
     async (failure, answer) => {
       const folder = await inferred(['--domains', 'os']);
       const { code } = await judge(folder, await judgeServer([answer]), ['--max-attempts', '1']);
@@ -488,8 +488,8 @@ describe('verdicts', () => {
   );
 });
 
-describe('a judging repeated', () => {
-  it('makes no request and leaves the file as it is', async () => {
+describe('a repeated judging', () => {
+  it('makes no request and leaves the file unchanged', async () => {
     const folder = await inferred();
     const server = await judgeServer();
     await judge(folder, server);
@@ -513,7 +513,7 @@ describe('a judging repeated', () => {
     expect((await judgedIn(folder)).map((row) => row.total_score)).toEqual([4, 2, 4, 4, 4, 2, 4]);
   });
 
-  it('goes on after an interrupt without asking for a finished row again', async () => {
+  it('continues after an interrupt without asking for a finished row again', async () => {
     const folder = await inferred(['--limit', '3']);
     const stop = new AbortController();
     const server = await judgeServer((request) => {
@@ -530,7 +530,7 @@ describe('a judging repeated', () => {
     expect(server.count).toBe((await rowsOf(folder.predictions)).length);
   });
 
-  it('follows predictions that were made lean since', async () => {
+  it('follows predictions that were remade lean since', async () => {
     const folder = await inferred();
     const server = await judgeServer();
     await judge(folder, server);
@@ -541,7 +541,7 @@ describe('a judging repeated', () => {
     for (const row of await judgedIn(folder)) expect(row).not.toHaveProperty('prompt');
   });
 
-  it('after the folder has moved still continues', async () => {
+  it('continues after the folder has moved', async () => {
     const folder = await inferred();
     const server = await judgeServer();
     await judge(folder, server);
@@ -555,7 +555,7 @@ describe('a judging repeated', () => {
 });
 
 describe('files', () => {
-  it('of judgings by other judges, packs and readings stand beside the first, each continued by its own command', async () => {
+  it('of judgings by other judges, packs and readings are kept next to the first, each continued by its own command', async () => {
     const folder = await inferred();
     const server = await judgeServer((request) => ({ content: verdict(request.body.model === 'judge-a' ? 4 : 2) }));
     const judgings = [
@@ -594,7 +594,7 @@ describe('files', () => {
     expect((await manifestIn(folder, names[1]?.slice(0, -'.jsonl'.length))).identity.judge).toBe('org/judge b');
   });
 
-  it('of one label are refused to another judge, field by field', async () => {
+  it('with one label are refused to another judge, field by field', async () => {
     const folder = await inferred();
     const server = await judgeServer();
     await judge(folder, server);
@@ -621,7 +621,7 @@ describe('files', () => {
     [[], 'judged'],
     [['--label', 'a'], 'judged.a'],
   ])(
-    'of a judging that stopped before anything was judged give way to the one with the mistake mended (%s)',
+    'of a judging that stopped before anything was judged are replaced once the mistake is corrected (%s)',
     async (label, name) => {
       const folder = await inferred();
       const server = await judgeServer((request) =>
@@ -638,7 +638,7 @@ describe('files', () => {
     },
   );
 
-  it('of the official script are never written over', async () => {
+  it('of the official script are never overwritten', async () => {
     const folder = await inferred();
     const official = join(folder.dir, 'judged.jsonl');
     await writeFile(official, '{"paid": "for"}\n');
@@ -672,15 +672,15 @@ describe('files', () => {
   });
 });
 
-describe('where a judging goes', () => {
-  /** What was printed, without what differs from run to run. */
+describe('the file of a judging', () => {
+  /** The output, without what differs from run to run. */
   const told = ({ code, stdout, stderr }: CliResult, dir: string) =>
     `${stdout}--- stderr\n${stderr}--- exit ${code}\n`
       .replaceAll(dir, '<folder>')
       .replace(/^judge \d.*\n/gm, '')
       .replace(/, [\d.]+ s$/gm, ', N s');
 
-  it('is the folder of its predictions, which can be named in their place', async () => {
+  it('is in the folder of its predictions, which can be named instead of them', async () => {
     const cwd = await temporaryFolder();
     const infer = (name: string) =>
       awb(
@@ -700,7 +700,7 @@ describe('where a judging goes', () => {
     await holdText('judge-folder', `${text}$ find results\n${files.sort().join('\n')}\n`);
   });
 
-  it('is told before a judge is paid where it is another file than the folder has', async () => {
+  it('is shown before a judge is paid if it differs from the file in the folder', async () => {
     const folder = await inferred(['--domains', 'os', '--limit', '1']);
     const server = await judgeServer();
     await judge(folder, server);
@@ -731,7 +731,7 @@ describe('the judge', () => {
   it.each([
     ['by the manifest', async () => {}],
     [
-      'by the rows, where a kill left it out of the manifest',
+      'by the rows, if a kill kept it out of the manifest',
       async (folder: Folder) => {
         const path = join(folder.dir, 'judged.manifest.json');
         const { identity, ...manifest } = await jsonOf(path);
@@ -739,7 +739,7 @@ describe('the judge', () => {
         await writeFile(path, JSON.stringify({ ...manifest, identity: rest, state: 'running' }));
       },
     ],
-  ])('that answers as another snapshot than before is found out %s', async (_how, prepare) => {
+  ])('that answers with a new snapshot is detected %s', async (_how, prepare) => {
     const folder = await inferred();
     const server = await judgeServer((request) => ({
       content: verdict(4),
@@ -767,7 +767,7 @@ describe('the judge', () => {
     expect(first.count + second.count).toBe((await rowsOf(folder.predictions)).length);
   });
 
-  it('that wants max_completion_tokens gets them, and no row is lost', async () => {
+  it('that wants max_completion_tokens gets it, and no row is lost', async () => {
     const folder = await inferred();
     const message =
       "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
@@ -798,7 +798,7 @@ describe('the judge', () => {
     expect((await judge(folder, server, ['--temperature', 'default'])).code).toBe(0);
   });
 
-  it('may have parameters dropped when asked, and rows without a prediction do not get lost by that', async () => {
+  it('may have parameters dropped on request, without losing rows that have no prediction', async () => {
     const folder = await inferred();
     await changeRows(folder.predictions, (row, index) => {
       if (index === 0) row.gen = '';
@@ -811,7 +811,7 @@ describe('the judge', () => {
     expect(identity.sampling.dropped).toEqual(['temperature']);
   });
 
-  it('gets its key, which stands nowhere, even when the server echoes it', async () => {
+  it('gets its key, which appears nowhere, even if the server echoes it', async () => {
     const folder = await inferred();
     const key = 'sk-secret-0123456789';
     const server = await judgeServer((request) =>
@@ -833,7 +833,7 @@ describe('the judge', () => {
     expect(text).toContain('"redacted":true');
   });
 
-  it('gets OPENAI_API_KEY at no host but OpenAI’s', async () => {
+  it("gets OPENAI_API_KEY only at OpenAI's host", async () => {
     const server = await judgeServer();
     const key = { OPENAI_API_KEY: 'sk-openai-0123456789' };
     expect((await judge(await inferred(), server, [], key)).code).toBe(0);
@@ -846,7 +846,7 @@ describe('the judge', () => {
     proxy.close();
   });
 
-  it('has to be named, with its address', async () => {
+  it('must be named, with its address', async () => {
     const { predictions } = await inferred(['--domains', 'os']);
     const { code, stderr } = await awb(['judge', '--predictions', predictions]);
     expect(code).toBe(2);
@@ -855,7 +855,7 @@ describe('the judge', () => {
 });
 
 describe('metrics', () => {
-  it('are measures and no ratings; an empty prediction rates 0, one lost in transport is missing', async () => {
+  it('are measures and not ratings; an empty prediction rates 0, one lost in transport is missing', async () => {
     const folder = await inferred(['--domains', 'os', '--limit', '4']);
     await changeRows(folder.predictions, (row, index) => {
       if (index === 0) row.gen = '';
@@ -872,7 +872,7 @@ describe('metrics', () => {
     expect(rows[3]?.awb.measures).toMatchObject({ exact_match: 100, chrf: 100 });
   });
 
-  it('are scored in columns of their own', async () => {
+  it('are scored in their own columns', async () => {
     const folder = await inferred();
     expect((await metrics(folder)).code).toBe(0);
     const scored = await awb(['score', 'judged.jsonl', '--json'], { cwd: folder.dir });
@@ -882,7 +882,7 @@ describe('metrics', () => {
     expect(document.overall.total_score).toBeNull();
   });
 
-  it('beside a rubric judging get a file of their own', async () => {
+  it('next to a rubric judging get their own file', async () => {
     const folder = await inferred();
     await judge(folder, await judgeServer());
     const before = await bytesOf(join(folder.dir, 'judged.jsonl'));
@@ -892,10 +892,10 @@ describe('metrics', () => {
   });
 });
 
-describe('a judge of which no verdict can be read', () => {
+describe('a judge without a readable verdict', () => {
   const mute: Handler = () => ({ content: 'I cannot say.\nNot for \u001b[31mthis' });
 
-  it('is told of', async () => {
+  it('is reported', async () => {
     const folder = await inferred(['--limit', '9']);
     const server = await judgeServer(mute);
     const { code, stdout, stderr } = await judge(folder, server, ['--concurrency', '1']);
@@ -907,7 +907,7 @@ describe('a judge of which no verdict can be read', () => {
     await holdText('judge-unreadable', text, { [folder.dir]: '<dir>' });
   });
 
-  it('is given up after 20 of 20, again by the same command soon, and asked to the end under --keep-going', async () => {
+  it('is given up after 20 of 20, soon again by the same command, and asked to the end under --keep-going', async () => {
     const folder = await inferred(['--limit', '5']);
     const server = await judgeServer(mute);
     const counts = async () => (await manifestIn(folder)).counts;
@@ -933,7 +933,7 @@ describe('a judge of which no verdict can be read', () => {
     expect(await counts()).toMatchObject({ failed: 35, notDone: 0 });
   });
 
-  it('goes on where it has been understood once, in this session or before', async () => {
+  it('is asked on if one verdict was readable, in this session or before', async () => {
     for (const understood of [0, 40]) {
       const folder = await inferred(['--limit', '5']);
       const server = await judgeServer((request) =>
@@ -963,7 +963,7 @@ describe('a judge of which no verdict can be read', () => {
       expect.stringMatching(/none of 2\d judgements could be read, and the last reply/),
     ]);
     const { counts } = await manifestIn(folder);
-    // What was in flight by then has its record as well.
+    // Calls in flight at that time have their records as well.
     expect(counts.failures.unreadable).toBeGreaterThanOrEqual(20);
     expect(counts.failures.unreadable).toBe(server.count);
   });
@@ -978,7 +978,7 @@ describe('a judge of which no verdict can be read', () => {
     expect(server.count).toBe(60);
   });
 
-  it('is given up before a second batch is written, and asked on under --keep-going', async () => {
+  it('is given up before a second batch is written, and asked to the end under --keep-going', async () => {
     const folder = await inferred(['--limit', '5']);
     const server = await judgeServer(mute);
     const batch = join(folder.dir, 'batch');

@@ -1,4 +1,4 @@
-// `awb leaderboard` from end to end: SQLite files in, tables out.
+// `awb leaderboard` end to end: SQLite files in, tables out.
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -26,11 +26,11 @@ let runs = 0;
 
 interface Given {
   readonly label?: string;
-  /** The rating of a row, by its place in its domain. */
+  /** The rating of a row, by its position in its domain. */
   readonly rating: (row: number) => number | undefined;
-  /** Whether rows without a rating are the judge's doing; else the model's. */
+  /** Whether rows without a rating are failures of the judge; otherwise of the model. */
   readonly lost?: boolean;
-  /** In place of ratings, by text measures. */
+  /** Text measures instead of ratings. */
   readonly measure?: (row: number) => number;
   readonly rows?: number;
   readonly prefix?: string;
@@ -38,7 +38,7 @@ interface Given {
   readonly db: string;
 }
 
-/** Scores a run with `rows` rows in each domain, two to a trajectory. */
+/** Scores a run with `rows` rows in each domain, two per trajectory. */
 async function scored({
   label,
   rating,
@@ -95,7 +95,7 @@ let db: string;
 beforeAll(async () => {
   db = join(await temporaryFolder(), 'runs.sqlite');
   await scored({ db, label: 'good', rating: steady(3, 4) });
-  // Better in some trajectories and worse in others, as much on the whole.
+  // Better in some trajectories and worse in others, with the same mean.
   await scored({ db, label: 'alike', rating: (row) => steady(3, 4)(row) + (row % 4 === 0 ? 0.2 : -0.1) });
   await scored({ db, label: 'worse', rating: steady(2, 3) });
   await scored({
@@ -114,7 +114,7 @@ beforeEach(async () => {
 const board = async (args: readonly string[]) => JSON.parse((await awb(['leaderboard', '--json', ...args])).stdout);
 
 describe('awb leaderboard', () => {
-  it('shows blocks of what was judged alike, with what is tied with the best', async () => {
+  it('shows blocks of runs judged in the same way, and marks what is tied with the best', async () => {
     const { code, stdout, stderr } = await awb(['leaderboard', '--db', db]);
     expect({ code, stderr }).toEqual({ code: EXIT.done, stderr: '' });
     const [official, other] = stdout.split('\nJudge local');
@@ -127,7 +127,7 @@ describe('awb leaderboard', () => {
     expect(other).not.toContain('*:');
   });
 
-  it('of nine runs holds its notes short', async () => {
+  it('keeps the notes for nine runs short', async () => {
     const own = join(dir, 'own.sqlite');
     for (let place = 0; place < 9; place++) {
       const rating = (row: number) => (place === 8 && row === 0 ? undefined : 3 + (row % 4) * 0.3 - place * 0.05);
@@ -147,7 +147,7 @@ describe('awb leaderboard', () => {
     await holdMessage('leaderboard-csv', csv, { [own]: '<db>' }, { cwd });
   });
 
-  it('ties are of paired rows, whatever the intervals of the two runs', async () => {
+  it('tests ties on paired rows, whatever the intervals of the two runs', async () => {
     const own = join(dir, 'own.sqlite');
     await scored({ db: own, label: 'base', rating: (row) => 1 + (row % 5) });
     await scored({ db: own, label: 'a little worse', rating: (row) => Math.max(1, 0.96 + (row % 5)) });
@@ -157,7 +157,7 @@ describe('awb leaderboard', () => {
     expect([base.best, worse.best]).toEqual([true, false]);
   });
 
-  it('rows of few trajectories that all differ alike prove nothing: neither is marked the better', async () => {
+  it('rows of few trajectories with equal differences prove nothing: neither run is marked as better', async () => {
     const own = join(dir, 'own.sqlite');
     await scored({ db: own, label: 'best', rating: (row) => 3 + (row % 2) / 2, rows: 12 });
     await scored({ db: own, label: 'behind', rating: (row) => 2.9 + (row % 2) / 2, rows: 12 });
@@ -168,11 +168,11 @@ describe('awb leaderboard', () => {
     ]);
   });
 
-  it('the more runs the best is chosen from, the further it has to be ahead of another', async () => {
+  it('the more runs the best is chosen from, the larger its lead must be', async () => {
     const own = join(dir, 'own.sqlite');
     const base = (row: number) => 3 + (row % 3) * 0.5;
     await scored({ db: own, label: 'best', rating: base });
-    // 2.5 standard errors behind, over 10 trajectories: worse than one run, but not than the best of ten.
+    // 2.5 standard errors behind, over 10 trajectories: worse than one run, but not worse than the best of ten.
     await scored({ db: own, label: 'near', rating: (row) => base(row) - 0.1 + ((row >> 1) % 2 === 0 ? 0.12 : -0.12) });
     const nearIsMarked = async () => {
       const [block] = (await board(['--db', own])).blocks;
@@ -186,11 +186,11 @@ describe('awb leaderboard', () => {
     expect(await nearIsMarked()).toBe(true);
   });
 
-  it('a run that refuses its hardest rows stands behind the honest one, and is not marked', async () => {
+  it('a run that refuses its hardest rows comes after the honest one, and is not marked', async () => {
     const own = join(dir, 'own.sqlite');
     const honest = (row: number) => 1 + (row % 5);
     await scored({ db: own, label: 'honest', rating: honest });
-    // The official counting leaves its refusals out: 4 of 5 rows, with a mean of 3.5 against the honest 3.
+    // The official counting omits its refusals: 4 of 5 rows, with a mean of 3.5 against 3 for the honest run.
     await scored({ db: own, label: 'refuser', rating: (row) => (row % 5 === 0 ? undefined : honest(row) - 0.01) });
     const { blocks } = await board(['--db', own]);
     const [first, second] = blocks[0].rows;
@@ -216,7 +216,7 @@ describe('awb leaderboard', () => {
     expect(block.notes.join()).toContain('not tested: b');
   });
 
-  it('nobody is marked where domains have too few trajectories for any test, and no interval is shown', async () => {
+  it('no run is marked if domains have too few trajectories for any test, and no interval is shown', async () => {
     const own = join(dir, 'own.sqlite');
     for (const baseline of ['oracle', 'persistence', 'empty']) {
       const folder = join(dir, baseline);
@@ -258,7 +258,7 @@ describe('awb leaderboard', () => {
     ]);
   });
 
-  it('reads several files, and a run that stands in two of them once', async () => {
+  it('reads several files, and lists a run that is in two of them once', async () => {
     const [first, second] = [join(dir, 'a.sqlite'), join(dir, 'b.sqlite')];
     await scored({ db: first, label: 'only here', rating: steady(3, 4) });
     await scored({ db: second, label: 'only there', rating: steady(3, 4) });
@@ -269,7 +269,7 @@ describe('awb leaderboard', () => {
     expect(blocks.map((block: { rows: unknown[] }) => block.rows.length)).toEqual([5, 1]);
   });
 
-  it('takes runs by label or number', async () => {
+  it('accepts runs by label or number', async () => {
     const labels = async (choice: string) =>
       (await board(['--db', db, '--run', choice])).blocks.map((block: { rows: { label: string }[] }) =>
         block.rows.map((row) => row.label),
@@ -278,7 +278,7 @@ describe('awb leaderboard', () => {
     expect(await labels('4')).toEqual([['judged otherwise']]);
   });
 
-  it('writes a file in the format of its ending', async () => {
+  it('writes a file in the format of its extension', async () => {
     const output = join(dir, 'board.html');
     const { code, stdout, stderr } = await awb(['leaderboard', '--db', db, '--output', output]);
     const told = `written: ${output}\nopen: ${pathToFileURL(output).href}\n`;
@@ -305,7 +305,7 @@ describe.skipIf(noBrowser)('the page in a browser', () => {
     await awb(['leaderboard', '--db', own, '--with-published', '--output', file]);
   });
 
-  it.each([1280, 390])('at %d pixels nothing is cut off, and nothing is asked for or refused', async (width) => {
+  it.each([1280, 390])('at %d pixels nothing is cut off, and nothing is requested or blocked', async (width) => {
     const { page, requests, complaints } = await open(pathToFileURL(file).href, { width });
     await page.waitForSelector('.board');
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
@@ -317,7 +317,7 @@ describe.skipIf(noBrowser)('the page in a browser', () => {
   });
 });
 
-it('a run that is judged in part stands in no whole one’s place', async () => {
+it('a partly judged run does not replace a complete one', async () => {
   const own = join(dir, 'own.sqlite');
   await scored({ db: own, label: 'whole', rating: steady(3, 4), rows: 10 });
   await scored({ db: own, label: 'whole', rating: (row) => (row > 0 ? undefined : 5), rows: 10, lost: true });
@@ -331,14 +331,14 @@ describe('bad input', () => {
     return { code, stderr };
   };
 
-  it('an unknown run gets the known ones', async () => {
+  it('an unknown run is answered with the known ones', async () => {
     const { code, stderr } = await refused(['--db', db, '--run', 'nobody']);
     expect(code).toBe(EXIT.usage);
     expect(stderr).toContain('there is no run "nobody"; awb score adds one. The runs are\n  1: good (');
     expect(stderr).toContain('4: judged otherwise');
   });
 
-  it('no SQLite file gets the command that makes one', async () => {
+  it('a missing SQLite file is answered with the command that makes one', async () => {
     const { code, stderr } = await refused([]);
     expect(code).toBe(EXIT.inputMissing);
     expect(stderr).toContain(
@@ -346,7 +346,7 @@ describe('bad input', () => {
     );
   });
 
-  it('a SQLite file without runs says so, and shows the published rows where they are wanted', async () => {
+  it('a SQLite file without runs says so, and shows the published rows on request', async () => {
     await writeFile(join(dir, 'empty.sqlite'), '');
     const { code, stderr } = await refused(['--db', 'empty.sqlite']);
     expect({ code, stderr }).toEqual({

@@ -1,4 +1,4 @@
-// `awb likelihood` from outside: the figures of models whose likelihood is known, what is asked and written, and how a run goes on.
+// `awb likelihood` from outside: figures of models with a known likelihood, what is asked and written, and how a run continues.
 
 import { mkdtemp, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -42,14 +42,14 @@ function withTruth(truth: string, id = 1): MadeUpRow {
   return { ...madeUpRow('mcp', id), response: [`**Environment Observation:**\n${truth}`] };
 }
 
-/** Texts that end at the ends of tokens, so that their tokens are the same with the tag around them. */
+/** Texts that end at token boundaries, so their tokens are the same inside the tag. */
 const TRUTHS = ['ok 3 files', '{"status": "done", "rows": 12}\nnext', 'Straße nach Zürich 😀 x'];
 
-describe('on a model whose likelihood is known', () => {
+describe('on a model with a known likelihood', () => {
   test.each([
-    ['every token is as likely as any other', uniformModel],
-    ['each token has a likelihood of its own', biasedModel],
-  ])('bits a byte are exact where %s', async (_what, make) => {
+    ['every token is equally likely', uniformModel],
+    ['each token has its own likelihood', biasedModel],
+  ])('bits per byte are exact if %s', async (_what, make) => {
     const { path, nats } = await make(models);
     const server = await serve((await start(path)).engine);
     const { measure, file } = await setUp(TRUTHS.map(withTruth), `${server.url}/v1`);
@@ -72,7 +72,7 @@ describe('on a model whose likelihood is known', () => {
   });
 });
 
-/** As vLLM answers: a token a word, each of which costs two nats; the first has no probability. */
+/** Answers like vLLM: one token per word, and each costs two nats; the first has no probability. */
 const vllm: Handler = ({ body }: SeenRequest) => {
   const text = body.messages
     .map(({ role, content }: Record<string, string>) => `<|${role}|>${content}<|end|>`)
@@ -100,7 +100,7 @@ async function loopback(script: Handler): Promise<LoopbackServer> {
 }
 
 describe('a run', () => {
-  test('asks each row once for the truth behind the messages of infer, and writes what score, tables and SQLite take', async () => {
+  test('asks each row once for the truth after the messages of infer, and writes what score, tables and SQLite read', async () => {
     const server = await loopback(vllm);
     const rows = madeUpRows('mcp', 6);
     const { measure, file, out, db } = await setUp(rows, server.url, '--label', 'step-1', '--meta', 'step=1');
@@ -124,7 +124,7 @@ describe('a run', () => {
       prompt_logprobs: 0,
     });
     const written = await readRows(file);
-    // `result 1 of mcp 0`: five words of two nats, 17 bytes.
+    // `result 1 of mcp 0`: five words of two nats each, 17 bytes.
     expect(written[0]).toMatchObject({
       task: 'lwm/mcp',
       awb: { measures: { nats_per_token: 2 }, judge: { status: 'ok', truth: { nats: 10, tokens: 5, bytes: 17 } } },
@@ -151,7 +151,7 @@ describe('a run', () => {
     expect(await readFile(join(out, 'report.html'), 'utf8')).toContain('bits_per_byte');
   });
 
-  test('that is repeated asks nothing that is done, asks failed rows again, and ends as one that never failed', async () => {
+  test('that is repeated asks nothing that is done, asks failed rows again, and ends like one that never failed', async () => {
     let isDown = true;
     const flaky = await loopback((request) =>
       isDown && request.body.messages.at(-1).content.includes('mcp 1')
@@ -172,7 +172,7 @@ describe('a run', () => {
     expect(flaky.count).toBe(asked + 3 + 6);
   });
 
-  test('spends less than one row beyond its budget, with all rows in flight that fit in', async () => {
+  test('exceeds its budget by less than one row, with as many rows in flight as fit', async () => {
     const server = await loopback((request) => ({ ...(vllm(request) as PlainAnswer), latencyMs: 30 }));
     const { measure } = await setUp(madeUpRows('mcp', 40), server.url);
     const { code, stdout } = await measure('--budget-tokens', '1500', '--concurrency', '32', '--json');
@@ -183,7 +183,7 @@ describe('a run', () => {
     expect(server.maxInFlight).toBeGreaterThan(1);
   });
 
-  test('leaves rows out that the context cannot hold, and counts them', async () => {
+  test('leaves out rows that do not fit in the context, and counts them', async () => {
     const { path } = await uniformModel(models);
     const server = await serve((await start(path, { contextSize: 1024 })).engine);
     const { measure, file } = await setUp([withTruth('ok'), withTruth('x'.repeat(5000), 2)], `${server.url}/v1`);
@@ -196,7 +196,7 @@ describe('a run', () => {
     expect(rows[1].awb.measures).toBeUndefined();
   });
 
-  test('under another protocol goes into no file of this one', async () => {
+  test("under another protocol writes to none of this run's files", async () => {
     const server = await loopback(vllm);
     const { measure } = await setUp(madeUpRows('mcp', 2), server.url);
     await measure();
@@ -205,7 +205,7 @@ describe('a run', () => {
     expect(other.stderr).toContain('protocol: "history" before, "blind" now');
   });
 
-  test('is billed before it is asked, one token of output a row', async () => {
+  test('is billed before it is asked, with one output token per row', async () => {
     const server = await loopback(vllm);
     const { measure } = await setUp(madeUpRows('mcp', 6), server.url);
     const { code, stdout } = await measure('--dry-run', '--json');
@@ -214,7 +214,7 @@ describe('a run', () => {
     expect(server.count).toBe(0);
   });
 
-  test('stops at a server that tells no probabilities, after the first calls, and says what it takes', async () => {
+  test('stops at a server without probabilities after the first calls, and says what is needed', async () => {
     const server = await loopback(() => ({ content: 'hello' }));
     const { measure } = await setUp(madeUpRows('mcp', 6), server.url, '--concurrency', '1');
     const { code, stderr } = await measure();

@@ -1,4 +1,4 @@
-// What `awb merge` joins beside ordinary runs: rollouts, likelihoods, judgings in folders of their own, files of the official script.
+// What `awb merge` merges besides ordinary runs: rollouts, likelihoods, judgings in their own folders, files of the official script.
 
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,8 +22,8 @@ async function inferred(run: Sharded, ...args: string[]): Promise<void> {
 describe('a rollout in shards', () => {
   test.each([
     ['', []],
-    ['behind a given turn, in repeats', ['--rollout-from', '1', '--repeats', '2']],
-  ])('%s has the predictions and the turns of the whole one, and goes on where a shard is missing', async (_, more) => {
+    ['after a given turn, in repeats', ['--rollout-from', '1', '--repeats', '2']],
+  ])('%s has the predictions and turns of the unsharded one, and continues if a shard is missing', async (_, more) => {
     const run = await sharded((text) => text.includes('step 2 of mcp 1'));
     await inferred(run, '--rollout', ...more);
     const files = ['predictions.jsonl', 'rollout.jsonl'];
@@ -40,7 +40,7 @@ describe('a rollout in shards', () => {
   });
 });
 
-test('likelihoods in shards are the whole likelihood', async () => {
+test('likelihoods in shards give the complete likelihood', async () => {
   const { path } = await uniformModel(await mkdtemp(join(tmpdir(), 'awb-known-')));
   const server = await serve((await start(path)).engine);
   const folder = await temporaryFolder();
@@ -62,11 +62,11 @@ test('likelihoods in shards are the whole likelihood', async () => {
   expect((await measure('merged')).stdout).toContain('0 in this session');
 });
 
-describe('judgings that lie apart from their predictions', () => {
-  /** Judges the predictions of a folder into `judged-` and its name. */
+describe('judgings in folders apart from their predictions', () => {
+  /** Judges the predictions in the folder `name` into the folder `judged-name`. */
   const judgeApart = (run: Sharded, out: string) => run.judge(out, '--output-dir', run.path(`judged-${out}`));
 
-  test('are merged with these, in their order', async () => {
+  test('are merged with those, in their order', async () => {
     const run = await sharded();
     await inferred(run);
     for (const out of ['whole', '1', '2', '3']) expect((await judgeApart(run, out)).code).toBe(EXIT.done);
@@ -91,7 +91,7 @@ describe('judgings that lie apart from their predictions', () => {
   });
 });
 
-test('labelled judgings are merged by their names, and a judge who answered as another one is refused', async () => {
+test('labelled judgings are merged by name, and a judge with another snapshot is refused', async () => {
   const run = await sharded();
   await inferred(run);
   for (const out of ['whole', '1', '2', '3']) {
@@ -110,7 +110,7 @@ test('labelled judgings are merged by their names, and a judge who answered as a
   expect(stderr).toContain(`snapshot: "judge" in ${run.path('1')}, "judge-2" in ${run.path('2')}`);
 });
 
-test('shards of different labels keep the first, and the others are said', async () => {
+test('shards with different labels keep the first, and the others are reported', async () => {
   const run = await sharded();
   await run.infer('1', '--shard', '1/2', '--label', 'step-1');
   await run.infer('2', '--shard', '2/2', '--label', 'step-2');

@@ -1,4 +1,4 @@
-// What reads a merged run finds in it what it finds in the unsharded one: comparisons, gates and pages are the same.
+// Readers find the same in a merged run as in the unsharded one: comparisons, gates and pages are equal.
 
 import { rm } from 'node:fs/promises';
 import { expect, test } from 'vitest';
@@ -7,10 +7,10 @@ import { awb } from '../support/cli.js';
 import { sharded } from '../support/shards.js';
 import { documentsIn } from '../support/static-pages.js';
 
-/** Both stand at the same place in turn, so that no path differs. */
+/** Both are put in the same place in turn, so no path differs. */
 const CANDIDATE = 'candidate';
 
-test('compare, gate and report say of merged shards what they say of the unsharded run', async () => {
+test('compare, gate and report give the same for merged shards as for the unsharded run', async () => {
   const run = await sharded();
   await awb(['infer', '--data-dir', run.data, '--baseline', 'shuffled', '--output-dir', run.path('other')]);
   await run.judge('other');

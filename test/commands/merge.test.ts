@@ -37,7 +37,7 @@ describe('merged shards have the bytes of the unsharded run', () => {
     ['two', 2, ['2', '1']],
     ['three', 3, ['2', '3', '1']],
     ['eight', 8, ['8', '3', '1', '6', '2', '7', '5', '4']],
-  ])('where there are %s, in any order', async (_, count, order) => {
+  ])('if there are %s, in any order', async (_, count, order) => {
     const run = await inShards(count);
     const { code, stdout } = await run.merge(...order, 'merged');
     expect(code).toBe(EXIT.done);
@@ -46,7 +46,7 @@ describe('merged shards have the bytes of the unsharded run', () => {
     expect(await readdir(run.path('merged'))).not.toContainEqual(expect.stringMatching(/^\.merge-/));
   });
 
-  test('with failed rows, in predictions and in judgements, which count as they do there', async () => {
+  test('with failed rows in predictions and judgements, which count in the same way', async () => {
     const refuse = (text: string) => text.includes('step 2 of mcp 1') || text.includes('result 1 of terminal 3');
     const run = await inShards(3, [], ['--max-retries', '1'], refuse);
     const { code, stdout } = await run.merge('1', '2', '3', 'merged');
@@ -80,7 +80,7 @@ describe('merged shards have the bytes of the unsharded run', () => {
     await requireSameFiles(run, 'merged');
   });
 
-  test('of the recorded rows, measured and scored alike', async () => {
+  test('of the recorded rows, measured and scored equally', async () => {
     const folder = await temporaryFolder();
     const shards = ['1/2', '2/2'];
     for (const [at, shard] of [undefined, ...shards].entries()) {
@@ -103,8 +103,8 @@ describe('merged shards have the bytes of the unsharded run', () => {
   });
 });
 
-describe('a part that is missing', () => {
-  test('is refused where its manifest alone is gone', async () => {
+describe('a missing part', () => {
+  test('is refused if only its manifest is gone', async () => {
     const run = await inShards(2);
     await rm(run.path('2', 'predictions.manifest.json'));
     const { code, stdout, stderr } = await run.merge('1', '2', 'merged');
@@ -112,7 +112,7 @@ describe('a part that is missing', () => {
     await holdText('merge-manifest-gone', text, { [run.folder]: '<folder>' });
   });
 
-  test('is told by its rows, and the unsharded commands ask those alone', async () => {
+  test('is reported by its rows, and the unsharded commands ask only those', async () => {
     const run = await inShards(3);
     const { code, stdout } = await run.merge('1', '3', 'merged');
     const lacking = ROWS - (await readRows(run.path('merged', 'predictions.jsonl'))).length;
@@ -128,7 +128,7 @@ describe('a part that is missing', () => {
     await requireSameFiles(run, 'merged');
   });
 
-  test('may come later, and again: nothing is counted twice, and what the folder asked itself stays', async () => {
+  test('may be added later, and repeatedly: nothing is counted twice, and what the folder asked itself stays', async () => {
     const run = await inShards(3);
     await run.merge('1', '3', 'merged');
     await run.merge('2', 'merged');
@@ -146,13 +146,13 @@ describe('a part that is missing', () => {
   });
 });
 
-/** Lines of a journal with other words in them, under checksums that are theirs. */
+/** The lines of a journal with changed text, under correct checksums. */
 function reworded(journal: string, words: (text: string) => string): string {
   const lines = words(journal).trimEnd().split('\n');
   return lines.map((line) => sealed(JSON.parse(line)).toString()).join('');
 }
 
-describe('parts that do not go together', () => {
+describe('parts that do not belong together', () => {
   test('are refused with the fields that differ', async () => {
     const run = await sharded();
     await run.infer('1', '--shard', '1/2');
@@ -163,7 +163,7 @@ describe('parts that do not go together', () => {
     expect(await readdir(run.path('merged'))).not.toContain('predictions.jsonl');
   });
 
-  test('since both have a row, and different records of it, are refused with the rows', async () => {
+  test('with different records of the same row are refused with the rows', async () => {
     const run = await sharded();
     await run.infer('1');
     await run.copy('1', '2');
@@ -175,7 +175,7 @@ describe('parts that do not go together', () => {
     expect(stderr).toMatch(/[0-9a-f]{24}(-\d)?#0 has different records in .*1 and .*2; nothing was merged/);
   });
 
-  test('are those of a folder that is named twice, is not there, or is the output', async () => {
+  test('include a folder that is named twice, does not exist, or is the output', async () => {
     const run = await sharded();
     await run.infer('1', '--shard', '1/2');
     const codes = await Promise.all([
@@ -187,7 +187,7 @@ describe('parts that do not go together', () => {
     expect(codes.map(({ code }) => code)).toEqual([EXIT.usage, EXIT.inputMissing, EXIT.usage, EXIT.badData]);
   });
 
-  test('are named where the data have gone, or have changed', async () => {
+  test('are named if the data is gone or has changed', async () => {
     const run = await sharded();
     await run.infer('1', '--shard', '1/2');
     await rm(run.path('data', 'b_test.jsonl'));
@@ -199,7 +199,7 @@ describe('parts that do not go together', () => {
   });
 });
 
-describe('what is left out, or not finished, is said', () => {
+describe('what is left out or unfinished is reported', () => {
   test('a part without a run, one that was stopped, and a calibration', async () => {
     const run = await sharded((text) => text.includes('terminal 4'));
     await run.infer('1', '--shard', '1/2');
@@ -230,7 +230,7 @@ describe('what is left out, or not finished, is said', () => {
     await requireSameFiles(run, 'merged');
   });
 
-  test('all of that as one JSON document', async () => {
+  test('all of this as one JSON document', async () => {
     const run = await inShards(2);
     const { stdout } = await run.merge('--json', '1', 'merged');
     expect(JSON.parse(stdout)).toMatchObject({

@@ -1,4 +1,4 @@
-// awb panel: judgings of several judges joined into one judged file, and what the other commands make of it.
+// awb panel: the judgings of several judges combined in one judged file, and how other commands use it.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ interface Folder {
   readonly predictions: string;
 }
 
-/** What a judge gives the nth prediction of the file. */
+/** The rating that a judge gives to the nth prediction of the file. */
 type Rates = (row: number) => number | Readonly<Record<string, number>> | 'nothing';
 
 /** Judges every prediction under a judge's name, into `judged.<name>.jsonl`. */
@@ -30,7 +30,7 @@ async function judged(folder: Folder, name: string, rates: Rates, options: reado
   const texts = (await rowsOf(folder.predictions)).map(({ gen }) => String(gen));
   const server = await startLoopbackServer(({ body }) => {
     const user: string = body.messages[1].content;
-    // Predictions are told apart by the number that stands in them.
+    // Each prediction is identified by the number in it.
     const at = Number(/row number (\d+)/.exec(user)?.[1] ?? texts.length);
     const given = rates(at);
     return { content: given === 'nothing' ? 'I cannot say.' : verdict(given) };
@@ -61,11 +61,11 @@ const panelIn = ({ dir }: Folder) => rowsOf(join(dir, 'panel.jsonl'));
 const ratingsOf = (row: Row) => DIMENSIONS.map((dimension) => row[dimension]);
 
 describe('a panel', () => {
-  it('has the mean of its judges in every dimension, each judge counting alike, and the total is the mean of these', async () => {
+  it('has the mean of its judges in every dimension, with equal weights, and the total is the mean of these', async () => {
     const where = await folder();
     const a = await judged(where, 'a', (row) => 1 + (row % 5));
     const b = await judged(where, 'b', () => ({ format: 5, factuality: 2, consistency: 3, realism: 4, quality: 4 }));
-    // Judged twice, it still counts once.
+    // A judge with two judgements still counts once.
     const c = await judged(where, 'c', () => 2, ['--judge-repeats', '2']);
     const { code, stdout, stderr } = await panelOf(where, [a, b, c]);
     expect(stderr).toBe('');
@@ -98,7 +98,7 @@ describe('a panel', () => {
     expect(recalls.slice(0, 2)).toEqual([40, 50]);
   });
 
-  it('has the median where it is asked for', async () => {
+  it('has the median on request', async () => {
     const where = await folder();
     const files = [
       await judged(where, 'a', () => 1),
@@ -109,7 +109,7 @@ describe('a panel', () => {
     expect(new Set((await panelIn(where)).map(({ total_score: total }) => total))).toEqual(new Set([4]));
   });
 
-  it('leaves a row missing and counts it where a judge failed', async () => {
+  it('leaves a row missing and counts it if a judge failed', async () => {
     const where = await folder();
     const a = await judged(where, 'a', (row) => (row === 1 ? 'nothing' : 3));
     const b = await judged(where, 'b', () => 5);
@@ -127,9 +127,9 @@ describe('a panel', () => {
     expect(scored.stdout).toContain('failed: unreadable 1');
   });
 
-  it("takes the judges' offsets out under a quorum, so that it makes no difference which judge is missing", async () => {
+  it("removes the judges' offsets under a quorum, so it does not matter which judge is missing", async () => {
     const where = await folder();
-    // The mild judge gives one point more; it fails on rows 0 and 4.
+    // The mild judge gives one point more, and fails on rows 0 and 4.
     const severe = (row: number) => 1 + (row % 4);
     const a = await judged(where, 'a', severe);
     const b = await judged(where, 'b', (row) => (row % 4 === 0 ? 'nothing' : severe(row) + 1));
@@ -151,17 +151,17 @@ describe('a panel', () => {
     expect(scored.stdout).toContain('panel of 2 (mean, quorum 1): a, b');
   });
 
-  it('holds results within 1 and 5', async () => {
+  it('keeps results between 1 and 5', async () => {
     const where = await folder();
     const a = await judged(where, 'a', (row) => (row % 3 === 0 ? 1 : 2));
     const b = await judged(where, 'b', (row) => (row % 3 === 0 ? 'nothing' : 1));
     await panelOf(where, [a, b], ['--quorum', '1']);
     const totals = (await panelIn(where)).map(({ total_score: total }) => total);
-    // The first judge rates half a point higher than both together.
+    // The first judge rates half a point above the mean of both.
     expect(new Set(totals)).toEqual(new Set([1, 1.5]));
   });
 
-  it('gives a prediction that failed by its own model the same failure, whoever judges', async () => {
+  it('gives a prediction that failed because of its model the same failure, whoever judges', async () => {
     const where = await folder();
     await changeRows(where.predictions, (row, index) => {
       if (index === 0) row.gen = '';
@@ -179,7 +179,7 @@ describe('a panel', () => {
 });
 
 describe('what a panel refuses', () => {
-  it('are other predictions and other rubrics, field by field', async () => {
+  it('includes other predictions and other rubrics, field by field', async () => {
     const where = await folder();
     const other = await folder();
     await changeRows(other.predictions, (row) => {
@@ -207,7 +207,7 @@ describe('what a panel refuses', () => {
     expect(packs.stderr).toContain('rubrics.name: "mine" in');
   });
 
-  it('are one judging twice, a single one, a panel, measures, and a file without a manifest', async () => {
+  it('includes a duplicate judging, a single one, a panel, measures, and a file without a manifest', async () => {
     const where = await folder();
     const a = await judged(where, 'a', () => 4);
     const b = await judged(where, 'b', () => 3);
@@ -245,7 +245,7 @@ describe('what a panel refuses', () => {
     );
   });
 
-  it('is to write over another file, unless --fresh keeps that aside; its own it writes anew, with the same bytes', async () => {
+  it('includes overwriting another file, unless --fresh sets that aside; its own file is rewritten with the same bytes', async () => {
     const where = await folder();
     const files = [await judged(where, 'a', () => 4), await judged(where, 'b', () => 3)];
     await panelOf(where, files);
@@ -267,7 +267,7 @@ describe('what a panel refuses', () => {
   });
 });
 
-it('a journal among the files of a judging, as a glob finds them, is none', async () => {
+it('does not include a journal next to the files of a judging, as a glob finds it', async () => {
   const where = await folder();
   for (const [name, rating] of Object.entries({ a: 3, b: 4 })) await judged(where, name, () => rating);
   const files = ['judged.b.jsonl', 'judged.journal.jsonl', 'judged.jsonl'].map((name) => join(where.dir, name));
@@ -284,8 +284,8 @@ it('a journal among the files of a judging, as a glob finds them, is none', asyn
   await holdText('journal-named', text, { [where.dir]: '<folder>' });
 });
 
-describe('what the other commands make of a panel', () => {
-  it('is what they make of any judging: score, SQLite, compare, gate, leaderboard and report read its fractions', async () => {
+describe('how other commands use a panel', () => {
+  it('is as with any judging: score, SQLite, compare, gate, leaderboard and report read its fractions', async () => {
     const where = await folder();
     const files = [
       await judged(where, 'a', (row) => 1 + (row % 5)),
@@ -307,7 +307,7 @@ describe('what the other commands make of a panel', () => {
     const compared = await awb(['compare', panel, later, '--db', db]);
     expect(compared.code).toBe(0);
     const gated = await awb(['gate', '--base', panel, '--candidate', later, '--db', db, '--json']);
-    // As few rows as these decide nothing, but they are compared: nothing stands in the way of that.
+    // So few rows decide nothing, but they are compared, as nothing prevents that.
     expect(
       JSON.parse(gated.stdout)
         .rules.map(({ value }: Row) => value)
@@ -323,7 +323,7 @@ describe('what the other commands make of a panel', () => {
     expect(documents[`panel/${ref}`].page.blocks).not.toEqual([]);
   });
 
-  it('prints how far its judges agree, as the manifest keeps it and --json gives it', async () => {
+  it('includes how far its judges agree, as in the manifest and in --json', async () => {
     const where = await folder();
     const files = [await judged(where, 'a', (row) => 1 + (row % 5)), await judged(where, 'b', (row) => 1 + (row % 4))];
     const { stdout } = await panelOf(where, files, ['--json']);

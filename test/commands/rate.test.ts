@@ -1,4 +1,4 @@
-// awb rate: the page that it writes and what that hides (test/long/view/rate.test.ts rates on it), and runs that cannot be rated.
+// awb rate: the page that it writes and what the page hides (test/long/view/rate.test.ts rates on it), and runs that cannot be rated.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -48,7 +48,7 @@ describe('the page', () => {
     expect(stdout).toContain('agree --ratings FILE --predictions step-100/judged.jsonl\n');
   });
 
-  it('is told of as JSON', async () => {
+  it('is described as JSON', async () => {
     const { stdout } = await rate(judged, other, '--blind', '--samples', '6', '--seed', '7', '--json');
     expect(JSON.parse(stdout)).toMatchObject({
       ...{ schema: 'awb.rate/1', samples: 6, shared: 0, blind: true, seed: 7 },
@@ -67,7 +67,7 @@ describe('the page', () => {
     expect(await readFile(third, 'utf8')).not.toBe(await readFile(first, 'utf8'));
   });
 
-  it('holds what the judge says in no form that its source shows', async () => {
+  it('contains what the judge says in no form that is readable in its source', async () => {
     const html = await readFile(await written(judged), 'utf8');
     expect(html).not.toContain('SECRET-WEAKNESS');
     const { samples } = dataIn(html);
@@ -78,7 +78,7 @@ describe('the page', () => {
     });
   });
 
-  it('of two runs names neither, and tells which run a prediction is of by the hash alone', async () => {
+  it("for two runs names neither, and identifies a prediction's run only by the hash", async () => {
     const html = await readFile(await written(judged, other, '--blind'), 'utf8');
     expect(html).not.toMatch(/step-[12]00/);
     const data = dataIn(html);
@@ -87,14 +87,14 @@ describe('the page', () => {
     expect(data.samples.map(({ sha256 }: { sha256: string }) => sha256).sort()).toEqual(hashes.sort());
   });
 
-  it('shows a prediction once that both runs made in the same words', async () => {
+  it('shows a prediction once if both runs made it in the same words', async () => {
     const same = await judgedFile(join(root, 'same'), [ROWS[0] as MadeRow, ...OTHERS.slice(1)]);
     const { stdout } = await rate(judged, same, '--blind');
     expect(stdout).toContain('(15 samples');
     expect(stdout).toContain('1 prediction is the same in both runs, and shown once\n');
   });
 
-  it('opens no element for hostile texts, and its policy allows its own script and style alone', async () => {
+  it('opens no element for hostile texts, and its policy allows only its own script and style', async () => {
     const evil = ROWS.map((row) => ({ ...row, prediction: `${HOSTILE} ${row.name}`, weakness: HOSTILE }));
     const html = await readFile(await written(await judgedFile(join(root, 'evil'), evil)), 'utf8');
     expect(html).not.toMatch(/<img|<!--/);
@@ -110,10 +110,10 @@ describe('the page', () => {
 
 describe('what cannot be rated', () => {
   it.each([
-    ['two runs in the open', () => [judged, other], EXIT.usage, '--blind mixes two runs'],
-    ['one run blind', () => [judged, '--blind'], EXIT.usage, '--blind mixes two runs'],
-    ['a run with itself', () => [judged, judged, '--blind'], EXIT.usage, 'name two that differ'],
-    ['a run that is not there', () => ['none.jsonl'], EXIT.inputMissing, 'none.jsonl'],
+    ['two runs in --open mode', () => [judged, other], EXIT.usage, '--blind mixes two runs'],
+    ['one run in blind mode', () => [judged, '--blind'], EXIT.usage, '--blind mixes two runs'],
+    ['a run against itself', () => [judged, judged, '--blind'], EXIT.usage, 'name two that differ'],
+    ['a missing run', () => ['none.jsonl'], EXIT.inputMissing, 'none.jsonl'],
     ['no run', () => [], EXIT.usage, '--run'],
     ['no samples', () => [judged, '--samples', '0'], EXIT.usage, '--samples'],
   ])('%s is refused', async (_name, args, code, message) => {
@@ -122,7 +122,7 @@ describe('what cannot be rated', () => {
     expect(result.stderr).toContain(message);
   });
 
-  it('is a run that no judge could rate, and two over different rows', async () => {
+  it('includes a run that no judge could rate, and two over different rows', async () => {
     const failed = await judgedFile(
       join(root, 'failed'),
       ROWS.map((row) => ({ ...row, rating: null })),
@@ -140,7 +140,7 @@ describe('what cannot be rated', () => {
     expect(stderr).toContain('name two runs on the same rows');
   });
 
-  it("is nothing of the official script's: its judged file has a page, too", async () => {
+  it('does not include a file of the official script: its judged file has a page, too', async () => {
     expect((await rate(join(ROOT, 'fixtures/judged/official.jsonl'), '--samples', '5')).stdout).toContain('(5 samples');
   });
 });

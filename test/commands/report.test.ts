@@ -1,4 +1,4 @@
-// awb report: the page it writes, opened in a real browser; runs named in every way; and what it says where it cannot.
+// awb report: the page it writes, opened in a real browser; runs named in every way; and what it says if it cannot write one.
 
 import { createHash } from 'node:crypto';
 import { cp, readdir, readFile, rename, writeFile } from 'node:fs/promises';
@@ -17,7 +17,7 @@ import { documentsIn } from '../support/static-pages.js';
 const OFFICIAL = join(ROOT, 'fixtures/judged/official.jsonl');
 const DIMENSIONS = ['format', 'factuality', 'consistency', 'realism', 'quality'];
 
-/** A baseline over recorded rows, judged with ratings that depend on what is judged, and scored into `db`. */
+/** A baseline over recorded rows, judged with ratings that depend on the text, and scored into `db`. */
 async function judgedRun(db: string, label: string, options: readonly string[], lift: number): Promise<string> {
   const judge = await startLoopbackServer((request) => {
     const bytes = createHash('sha256').update(JSON.stringify(request.body.messages)).digest();
@@ -63,7 +63,7 @@ async function report(...args: readonly string[]) {
   return { ...result, output };
 }
 
-/** The page of a report that has to come out well. */
+/** The page of a report that must succeed. */
 async function written(...args: readonly string[]): Promise<string> {
   const { code, stderr, output } = await report(...args);
   if (code !== 0) throw new Error(stderr);
@@ -87,7 +87,7 @@ describe('a run', () => {
     expect(samples).toMatchObject({ name: 'step-200', samples: { length: 28 } });
   });
 
-  it('of several under one label is the one that was judged last', async () => {
+  it('among several with one label is the one that was judged last', async () => {
     const twice = join(root, 'twice.sqlite');
     for (const predictions of [candidate, base])
       await awb(['score', '--predictions', predictions, '--db', twice, '--label', 'x']);
@@ -101,7 +101,7 @@ describe('a run', () => {
     });
   });
 
-  it('of several under one label is one with ratings', async () => {
+  it('among several with one label is one with ratings', async () => {
     const both = join(root, 'both.sqlite');
     const metrics = await temporaryFolder();
     const predictions = join(dirname(candidate), 'predictions.jsonl');
@@ -111,7 +111,7 @@ describe('a run', () => {
     expect(JSON.parse(stdout).run.source).toBe(candidate);
   });
 
-  it('of the official script is shown as one of ours', async () => {
+  it('of the official script is shown like one of ours', async () => {
     const { code, output } = await report('--run', OFFICIAL);
     expect(code).toBe(EXIT.done);
     expect((await documentsIn(output)).samples).toMatchObject({
@@ -120,7 +120,7 @@ describe('a run', () => {
     });
   });
 
-  it('holds what its file says, row by row', async () => {
+  it('contains what its file says, row by row', async () => {
     const { output } = await report('--run', candidate);
     const {
       samples: { samples },
@@ -151,7 +151,7 @@ describe('a run', () => {
     expect(figures).toContainEqual(['chrf', 100]);
   });
 
-  it('that is lean has its texts from the data that its manifest names, or from --data-dir', async () => {
+  it('that is lean takes its texts from the data that its manifest names, or from --data-dir', async () => {
     const lean = await judgedRun(join(root, 'lean.sqlite'), 'lean', ['--lean'], 0);
     const named = await written('--run', lean);
     const output = await written('--run', lean, '--data-dir', RECORDED);
@@ -161,7 +161,7 @@ describe('a run', () => {
 });
 
 describe('against another run', () => {
-  it('opens with what changed, and holds both runs with what was predicted and said before', async () => {
+  it('begins with what changed, and contains both runs with the earlier predictions and remarks', async () => {
     const { output } = await report('--db', db, '--run', 'step-200', '--compare', 'step-100');
     const { index, ...documents } = await documentsIn(output);
     const [run, other] = index.runs;
@@ -193,7 +193,7 @@ describe('against another run', () => {
       }),
       /differ in their rubric/,
     ],
-  ])('of %s the page says so', async (_name, change, warning) => {
+  ])('with %s, the page says so', async (_name, change, warning) => {
     const dir = join(root, `copy-${++outputs}`);
     await cp(dirname(base), dir, { recursive: true });
     const path = join(dir, 'judged.manifest.json');
@@ -202,7 +202,7 @@ describe('against another run', () => {
     expect(await readFile(output, 'utf8')).toMatch(warning);
   });
 
-  it('without a row in common the page says so, and shows the run', async () => {
+  it('without a row in common, the page says so and shows the run', async () => {
     const { index, run, ...documents } = await documentsIn(await written('--run', candidate, '--compare', OFFICIAL));
     const [{ ref }, other] = index.runs;
     expect(run.page.blocks[0].tables[0].groups[0]).toHaveLength(7);
@@ -213,24 +213,19 @@ describe('against another run', () => {
 describe('what cannot be reported', () => {
   it.each([
     [
-      'an unknown run, and which are known',
+      'an unknown run, with the known ones',
       () => ['--db', db, '--run', 'step-300'],
       EXIT.usage,
       /no run .*"step-300"[\s\S]*1: step-100.*\n.*2: step-200/,
     ],
     ['a label without its SQLite file', () => ['--run', 'step-200'], EXIT.inputMissing, /--db/],
     [
-      'a SQLite file that is not there',
+      'a missing SQLite file',
       () => ['--db', join(root, 'none.sqlite'), '--run', '1'],
       EXIT.inputMissing,
       /none\.sqlite/,
     ],
-    [
-      'a judged file that is not there',
-      () => ['--run', 'none.jsonl'],
-      EXIT.inputMissing,
-      /none\.jsonl: there is no such file/,
-    ],
+    ['a missing judged file', () => ['--run', 'none.jsonl'], EXIT.inputMissing, /none\.jsonl: there is no such file/],
     [
       'predictions that were not judged',
       () => ['--run', candidate.replace('judged', 'predictions')],
@@ -244,7 +239,7 @@ describe('what cannot be reported', () => {
     expect(await readdir(root)).not.toContain(outcome.output.split('/').at(-1));
   });
 
-  it('is a run whose file was moved, which its new place mends', async () => {
+  it('includes a run whose file was moved, until its new place is named', async () => {
     const moved = join(root, 'moved.sqlite');
     const source = await judgedRun(moved, 'moved', ['--baseline', 'oracle'], 0);
     const place = join(root, 'elsewhere');
@@ -255,7 +250,7 @@ describe('what cannot be reported', () => {
     expect((await report('--run', join(place, 'judged.jsonl'))).code).toBe(EXIT.done);
   });
 
-  it('is a file that changed since it was scored, which is to be scored again', async () => {
+  it('includes a file that changed since it was scored, and says to score it again', async () => {
     const changed = join(root, 'changed.sqlite');
     const source = await judgedRun(changed, 'x', ['--baseline', 'oracle'], 0);
     await changeRows(source, (row) => Object.assign(row, { total_score: 5 }));
@@ -265,7 +260,7 @@ describe('what cannot be reported', () => {
     expect((await report('--run', source)).code).toBe(EXIT.done);
   });
 
-  it('is what was stopped: no page, and no half of one', async () => {
+  it('includes an interrupted report, which leaves no page and no part of one', async () => {
     const stop = new AbortController();
     stop.abort('SIGINT');
     const output = join(root, 'stopped.html');
@@ -274,7 +269,7 @@ describe('what cannot be reported', () => {
     expect((await readdir(root)).filter((name) => name.startsWith('stopped'))).toEqual([]);
   });
 
-  it('is a page that cannot be written', async () => {
+  it('includes a page that cannot be written', async () => {
     const { code, stderr } = await awb(['report', '--run', candidate, '--output', join(root, 'no/such/folder.html')]);
     expect(code).toBe(EXIT.cannotWrite);
     expect(stderr).toContain('its folder does not exist');
@@ -282,7 +277,7 @@ describe('what cannot be reported', () => {
 });
 
 describe('texts beyond the limit', () => {
-  it('lose their histories, which the page and the terminal say, and nothing else', async () => {
+  it('lose only their histories, and page and terminal say so', async () => {
     const run = (limit: string) => report('--run', candidate, '--inline-limit', limit);
     const [small, whole] = [await run('0.01'), await run('1')];
     const says = 'histories are left out: the texts exceed 0.01 MB (--inline-limit)';
@@ -307,14 +302,14 @@ describe('--methods', () => {
     expect(await readdir(ROOT)).not.toContain('report.html');
   });
 
-  it('writes it escaped for LaTeX where the file ends in .tex, and for Markdown elsewhere', async () => {
+  it('writes it escaped for LaTeX if the file ends in .tex, and for Markdown otherwise', async () => {
     const [tex, md] = [join(root, 'methods.tex'), join(root, 'methods.md')];
     for (const output of [tex, md]) await awb(['report', '--run', candidate, '--methods', '-o', output]);
     expect(await readFile(tex, 'utf8')).toContain('coverage 100 \\%');
     expect(await readFile(md, 'utf8')).toContain('coverage 100 %');
   });
 
-  it('gives the facts as a document under --json', async () => {
+  it('gives the facts as a document with --json', async () => {
     const { stdout } = await awb(['report', '--run', candidate, '--methods', '--json']);
     const document = JSON.parse(stdout);
     expect(METHODS.safeParse(document).error?.issues).toBeUndefined();
@@ -324,20 +319,20 @@ describe('--methods', () => {
     });
   });
 
-  it('is refused for two runs, and in place of a judged file', async () => {
+  it('is refused for two runs, and without a judged file', async () => {
     const both = await awb(['report', '--db', db, '--run', 'step-200', '--compare', 'step-100', '--methods']);
     expect(both).toMatchObject({ code: EXIT.usage, stderr: expect.stringContaining('leave --compare out') });
     expect((await awb(['report', '--run', candidate, '--methods', '-o', candidate])).code).toBe(EXIT.usage);
   });
 });
 
-// Said once where no Chromium is installed: the browser's tests below are skipped there.
+// Reported once if no Chromium is installed; the browser's tests below are then skipped.
 if (noBrowser !== undefined) it.skip(`the page in a browser: ${noBrowser}`, () => {});
 
 describe.skipIf(noBrowser !== undefined)('in a browser', () => {
   const { open } = useBrowser();
 
-  it('the page opens from a file, asks for nothing else, and nothing is refused or thrown', async () => {
+  it('the page opens from a file, requests nothing else, and nothing is blocked or thrown', async () => {
     const url = pathToFileURL(await written('--db', db, '--run', 'step-200', '--compare', 'step-100')).href;
     const { index } = await documentsIn(fileURLToPath(url));
     const [{ ref: run }, { ref: other }] = index.runs;
@@ -355,7 +350,7 @@ describe.skipIf(noBrowser !== undefined)('in a browser', () => {
     ] as const) {
       await page.goto(`${url}${hash}`);
       await page.getByText(shown).first().waitFor();
-      // Of the other run alone the page holds no histories, which its own samples say.
+      // Only the other run has no histories in the page, and its samples say so.
       const ownSamples = hash.startsWith(`#/run/${other}/`);
       expect((await page.getByText('Histories are left out').count()) > 0).toBe(ownSamples);
     }
@@ -363,7 +358,7 @@ describe.skipIf(noBrowser !== undefined)('in a browser', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('a sample shows what differs by line and by word, with white space to be seen', async () => {
+  it('a sample shows what differs by line and by word, with visible white space', async () => {
     const path = join(await temporaryFolder(), 'judged.jsonl');
     const [row] = await rowsOf(candidate);
     const same = Array.from({ length: 30 }, (_, index) => `line ${index}`).join('\n');

@@ -1,4 +1,4 @@
-// `awb runs list` from end to end: SQLite files in, a line a run out.
+// `awb runs list` end to end: SQLite files in, a line per run out.
 
 import { copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -11,7 +11,7 @@ import { awb, temporaryFolder } from '../support/cli.js';
 import { around, judgedRun } from '../support/judged-runs.js';
 import { holdMessage, holdText } from '../support/messages.js';
 
-/** A file of two rated runs and a measured one. */
+/** A file with two rated runs and a measured one. */
 let three: string;
 beforeAll(async () => {
   const made = await temporaryFolder();
@@ -29,7 +29,7 @@ const json = async (...words: string[]) => JSON.parse((await run(...words, '--js
 const stored = (name: string, given: Partial<Parameters<typeof judgedRun>[1]> = {}) =>
   judgedRun(join(dir, name), { label: name, rating: around(3), rows: 6, ...given }, join(dir, 'awb.sqlite'));
 
-/** The cells of a table's lines that begin with a number. */
+/** The cells of the table lines that begin with a number. */
 const lines = (stdout: string) =>
   stdout
     .split('\n')
@@ -37,7 +37,7 @@ const lines = (stdout: string) =>
     .map((line) => line.trim().split(/ {1,}/));
 
 describe('the table', () => {
-  test('has a line a run by number, with the figures that the leaderboard has', async () => {
+  test('has a line per run by number, with the figures of the leaderboard', async () => {
     await stored('step-1', { rating: (_, row) => (row === 0 ? undefined : 3) });
     await stored('step-2', { rating: around(3.5), refuses: (_, row) => row === 1 });
     const { code, stdout, stderr } = await run();
@@ -52,7 +52,7 @@ describe('the table', () => {
     expect(stdout).toMatch(/^awb\.sqlite: 2 runs, \d+ kB\n\n/);
   });
 
-  test('fits 80 columns whatever the names are, and shows nothing that steers a terminal', async () => {
+  test('fits 80 columns whatever the names are, and shows nothing that controls a terminal', async () => {
     const long = 'organisation/a-very-long-model-name-for-a-world-model-of-35B-parameters-and-more';
     const identity = { judge: '\u65e5\u672c\u8a9e'.repeat(30), rubrics: { name: 'x', fingerprint: 'f' } };
     await stored('a', { label: `x\u001b[31m\u202e${'y'.repeat(200)}`, identity, predictions: { model: long } });
@@ -64,7 +64,7 @@ describe('the table', () => {
     expect(stdout).not.toContain('organisation/');
   });
 
-  test('tells runs of one label apart, and says which of them it names', async () => {
+  test('distinguishes runs with one label, and says which of them it means', async () => {
     await stored('a', { label: 'same' });
     await stored('b', { label: 'same' });
     const { stdout } = await run();
@@ -78,7 +78,7 @@ describe('the table', () => {
     expect(JSON.parse(shown.stdout).id).toBe(2);
   });
 
-  test('says which runs are not over the seven published domains', async () => {
+  test('says which runs do not cover exactly the seven published domains', async () => {
     await stored('a');
     await stored('b', { domains: ['mcp', 'web'] });
     expect((await run()).stdout).toContain('Not over the seven published domains: 2.');
@@ -88,7 +88,7 @@ describe('the table', () => {
 });
 
 describe('the document', () => {
-  test('tells of a run all that names it, and whether its judged file is there', async () => {
+  test('has everything that names a run, and whether its judged file exists', async () => {
     const source = await stored('step-1', { meta: { step: '1' } });
     await stored('step-2');
     rmSync(join(dir, 'step-2'), { recursive: true });
@@ -130,7 +130,7 @@ describe('the document', () => {
 });
 
 describe('a file', () => {
-  test('is read as it is, with the figures that its runs are shown with', async () => {
+  test('is read unchanged, with the figures that its runs are shown with', async () => {
     copyFileSync(three, join(dir, 'awb.sqlite'));
     const before = readFileSync(join(dir, 'awb.sqlite'));
     const { runs } = await json();
@@ -149,7 +149,7 @@ describe('a file', () => {
     expect((await json()).runs).toEqual([]);
   });
 
-  test('that is not there is missed by name, and AWB_DB names another', async () => {
+  test('that does not exist is named, and AWB_DB names another', async () => {
     mkdirSync(join(dir, 'results'));
     copyFileSync(three, join(dir, 'results/awb.sqlite'));
     expect(await run()).toMatchObject({
@@ -162,7 +162,7 @@ describe('a file', () => {
     expect((await awb(['runs', 'list'], { cwd: dir, env })).stdout).toMatch(/^results\/awb\.sqlite: 3 runs, /);
   });
 
-  test('whose manifests are damaged lists its runs all the same', async () => {
+  test('with damaged manifests still lists its runs', async () => {
     copyFileSync(three, join(dir, 'awb.sqlite'));
     const database = openSqlite(join(dir, 'awb.sqlite'));
     database.exec(`UPDATE runs SET manifest = '{"schema":"awb.manifest/1"}'`);
@@ -173,7 +173,7 @@ describe('a file', () => {
   });
 });
 
-test('a device is no SQLite file, to whoever reads or writes it', async () => {
+test('a device is not accepted as a SQLite file, for reading or writing', async () => {
   await holdMessage('runs-list-device', ['runs', 'list', '--db', '/dev/zero']);
   const path = await judgedRun(join(dir, 'run'), { rating: around(3), rows: 6 });
   await holdMessage(

@@ -1,4 +1,4 @@
-// `awb runs remove` from end to end: nothing goes without --yes, only what was named goes, and it can be stored again.
+// `awb runs remove` end to end: nothing is removed without --yes, only what was named is removed, and it can be stored again.
 
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ const labels = () => queryIn(db, 'SELECT label FROM runs ORDER BY id').map(({ la
 const stored = (name: string, label = name) => judgedRun(join(dir, name), { label, rating: around(3), rows: 60 }, db);
 
 describe('without --yes', () => {
-  test('nothing goes, and what would is listed', async () => {
+  test('nothing is removed, and what would be is listed', async () => {
     const before = readFileSync(db);
     const { code, stdout, stderr } = await remove('1', 'step-3');
     expect([code, stderr]).toEqual([2, 'awb: nothing was removed; add --yes to remove 2 runs\n']);
@@ -43,7 +43,7 @@ describe('without --yes', () => {
 });
 
 describe('with --yes', () => {
-  test('the runs that were named go, each once, and the others stay as they are', async () => {
+  test('the named runs are removed, each once, and the others stay unchanged', async () => {
     const other = () => queryIn(db, 'SELECT * FROM judgements WHERE run_id = 2 ORDER BY key');
     const [before, bytes] = [other(), statSync(db).size];
     const { code, stdout } = await remove('1', 'step-3', 'step-3/judged.jsonl', '3', '--yes');
@@ -51,7 +51,7 @@ describe('with --yes', () => {
     expect(stdout).toContain('removed: run 1 (step-1), run 3 (step-3)\n');
     expect(labels()).toEqual(['step-2']);
     expect(other()).toEqual(before);
-    // Two of three went; tables without rows take some room, too.
+    // Two of three are gone; tables without rows take some space, too.
     expect(statSync(db).size).toBeLessThan(bytes * 0.6);
     const room = /room: (\d+) kB freed, awb\.sqlite has (\d+) kB/.exec(stdout);
     expect(Number(room?.[2])).toBe(Math.ceil(statSync(db).size / 1000));
@@ -65,7 +65,7 @@ describe('with --yes', () => {
     expect((await line('runs', 'list')).stdout).toMatch(/^awb\.sqlite: no runs, /);
   });
 
-  test('a run whose judged file has gone is named', async () => {
+  test('a run whose judged file is gone is named', async () => {
     rmSync(join(dir, 'step-2'), { recursive: true });
     for (const words of [['2'], ['2', '--yes']]) {
       const { stderr } = await remove(...words);
@@ -74,14 +74,14 @@ describe('with --yes', () => {
     expect(labels()).toEqual(['step-1', 'step-3']);
   });
 
-  test('the document tells what went, and the room', async () => {
+  test('the document says what was removed, and the space', async () => {
     const bytes = statSync(db).size;
     const document = JSON.parse((await remove('2', '--yes', '--json')).stdout);
     expect(document).toMatchObject({ removed: true, db, runs: [{ id: 2, label: 'step-2' }], bytes_before: bytes });
     expect(document.bytes_after).toBe(statSync(db).size);
   });
 
-  test('a label may hold commas', async () => {
+  test('a label may contain commas', async () => {
     await stored('step-4', 'step-1,step-2');
     expect((await remove('step-1,step-2', '--yes')).code).toBe(0);
     expect(labels()).toEqual(['step-1', 'step-2', 'step-3']);
@@ -103,7 +103,7 @@ describe('a name', () => {
     expect(labels()).toHaveLength(6);
   });
 
-  test('of a run where there are none any more is told how to add one', async () => {
+  test('of a run in a file without runs is answered with how to add one', async () => {
     await remove('1', '2', '3', '--yes');
     expect(await remove('1', '--yes')).toMatchObject({
       code: 2,
@@ -111,7 +111,7 @@ describe('a name', () => {
     });
   });
 
-  test('is missing: the line is refused with an example', async () => {
+  test('that is missing: the line is refused with an example', async () => {
     expect(await remove('--yes')).toMatchObject({ code: 2, stderr: expect.stringContaining('awb runs remove 3 4') });
     expect(labels()).toHaveLength(3);
   });

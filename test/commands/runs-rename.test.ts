@@ -1,4 +1,4 @@
-// `awb runs rename` from end to end: a label that stays, whatever scores the run again.
+// `awb runs rename` end to end: a label that stays, whatever scores the run again.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
@@ -55,7 +55,7 @@ describe('a label that was given', () => {
     expect(labels()).toEqual(['official']);
   });
 
-  test('gives way to another that is given', async () => {
+  test('is replaced by another one that is given', async () => {
     await stored('step-1');
     await rename('1', 'renamed');
     await line('score', 'step-1', '--label', 'scored');
@@ -63,7 +63,7 @@ describe('a label that was given', () => {
     expect(labels()).toEqual(['scored']);
   });
 
-  test('is not there where the run has its own: that one follows the manifest', async () => {
+  test('is dropped if the run gets its own back, which follows the manifest', async () => {
     const source = await stored('step-1');
     await rename('1', 'renamed');
     expect((await rename('1', 'step-1', '--json')).stdout).toContain('"label":"step-1","label_given":false');
@@ -89,7 +89,7 @@ describe('a name', () => {
     expect(labels()).toEqual(['step-1', 'step-2']);
   });
 
-  test('is no text without end', async () => {
+  test('has a maximum length', async () => {
     await stored('step-1');
     const hidden = { ['x'.repeat(100_000)]: '<100,000 characters>' };
     await holdMessage('label-long-rename', ['runs', 'rename', '1', 'x'.repeat(100_000)], hidden, { cwd: dir });
@@ -98,14 +98,14 @@ describe('a name', () => {
     });
   });
 
-  test('that another run has is taken, and said to be shared', async () => {
+  test('of another run is accepted, and reported as shared', async () => {
     await stored('step-1');
     await stored('step-2');
     await holdMessage('label-shared-rename', ['runs', 'rename', '1', 'step-2'], {}, { cwd: dir });
     expect(labels()).toEqual(['step-2', 'step-2']);
   });
 
-  test('that several runs have does not say which of them to rename', async () => {
+  test('of several runs does not say which of them to rename', async () => {
     await stored('step-1');
     await stored('step-2');
     await rename('1', 'step-2', '--quiet');
@@ -117,12 +117,12 @@ describe('a name', () => {
 });
 
 describe('the SQLite file', () => {
-  test('that is not there is not made', async () => {
+  test('is not created if it does not exist', async () => {
     expect((await rename('1', 'x')).code).toBe(66);
     expect(existsSync(db)).toBe(false);
   });
 
-  test('is renamed in beside others that have read it', async () => {
+  test('can be changed while others have read it', async () => {
     await stored('step-1');
     const reader = openSqlite(db, { readonly: true });
     expect(reader.value('SELECT label FROM runs')).toBe('step-1');

@@ -1,4 +1,4 @@
-// `awb runs show` from end to end: one stored run with what made it, and what became of its judged file.
+// `awb runs show` end to end: one stored run with what made it, and what happened to its judged file.
 
 import { appendFileSync, copyFileSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ const json = async (...words: string[]) => JSON.parse((await run(...words, '--js
 const stored = (name: string, given: Partial<Parameters<typeof judgedRun>[1]> = {}) =>
   judgedRun(join(dir, name), { label: name, rating: around(3), ...given }, join(dir, 'awb.sqlite'));
 
-/** The facts of the text by name, their lines joined. */
+/** The facts of the text by name, with their lines joined. */
 function factsIn(stdout: string): Record<string, string> {
   const [, block = ''] = stdout.split('\n\n');
   const joined = block.replace(/\n {3,}/g, ' ');
@@ -55,7 +55,7 @@ describe('a run', () => {
     expect(stdout).toContain('warning: INCOMPLETE: step-1 has a coverage below 99 %');
   });
 
-  test('is one JSON document, with the figures of score and the whole manifest', async () => {
+  test('is one JSON document, with the figures of score and the complete manifest', async () => {
     const source = await stored('step-1');
     const {
       run: _,
@@ -87,7 +87,7 @@ describe('a run', () => {
     expect((await json(name)).id).toBe(1);
   });
 
-  test('that is unknown is answered with those that are there, and so is a file that was never scored', async () => {
+  test('that is unknown is answered with the existing ones, and so is a file that was never scored', async () => {
     await stored('step-100');
     await judgedRun(join(dir, 'other'), { label: 'other', rating: around(3) });
     const unknown = await run('step-10');
@@ -109,7 +109,7 @@ describe('a run', () => {
     expect(stderr).toContain('the manifest of run 1 in awb.sqlite has schema null');
   });
 
-  test('cannot steer the terminal by anything that stands in it', async () => {
+  test('cannot control the terminal by any text in it', async () => {
     const evil = 'a\u001b]0;x\u0007\u202eb\nc';
     await stored('evil', {
       label: evil,
@@ -129,7 +129,7 @@ describe('the judged file of a run', () => {
     text: factsIn((await run(name)).stdout)['judged file'],
   });
 
-  test('that was written to since is not the one that was scored', async () => {
+  test('that was written to since is reported as changed', async () => {
     appendFileSync(await stored('step-1'), '\n');
     expect(await fileOf('1')).toEqual({
       state: 'changed',
@@ -137,7 +137,7 @@ describe('the judged file of a run', () => {
     });
   });
 
-  test('that has gone is not there any more, and the scores are', async () => {
+  test('that is gone is reported as missing, and the scores remain', async () => {
     await stored('step-1');
     rmSync(join(dir, 'step-1'), { recursive: true });
     expect(await fileOf('1')).toEqual({
@@ -147,7 +147,7 @@ describe('the judged file of a run', () => {
     expect((await json('1')).overall.total_score).toBeGreaterThan(0);
   });
 
-  test('that is none any more is not waited for', async () => {
+  test('that is no longer a file is reported without waiting', async () => {
     const source = await stored('step-1');
     rmSync(source);
     mkdirSync(source);

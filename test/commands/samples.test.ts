@@ -1,4 +1,4 @@
-// `awb samples` from end to end: what is printed of which samples, and what is refused.
+// `awb samples` end to end: what is printed about which samples, and what is refused.
 
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -49,7 +49,7 @@ async function documentOf(...words: string[]) {
 const keysOf = async (...words: string[]) => (await documentOf(...words)).samples.map(({ key }) => key);
 
 describe('the text', () => {
-  it('is a block for each sample, the worst first, each text cut to some lines', async () => {
+  it('has a block for each sample, the worst first, each text cut to a few lines', async () => {
     const { stdout, stderr } = await samples('step-200');
     expect(stderr).toBe('');
     expect(stdout.replace(/ {2}key [0-9a-f]{24}/g, '  key KEY')).toMatchInlineSnapshot(`
@@ -115,7 +115,7 @@ describe('the text', () => {
     expect(stdout).toContain(`key ${keyOf({ turn: 3 })}`);
   });
 
-  it('shows --worst of them, and says how to see all', async () => {
+  it('shows as many as --worst says, and says how to see all', async () => {
     const { stdout } = await samples('step-200', '--worst', '1');
     expect(stdout).toContain('turn 3');
     expect(stdout).not.toContain('turn 2');
@@ -123,7 +123,7 @@ describe('the text', () => {
     expect((await samples('step-200', '--filter', 'text=nowhere')).stdout).toBe('no sample matches\n');
   });
 
-  it('against another run tells the change, the largest first', async () => {
+  it('against another run shows the change, the largest first', async () => {
     const { stdout } = await samples('step-200', '--compare', 'step-100');
     const heads = stdout.split('\n').filter((line) => /^\S.*turn/.test(line));
     expect(heads).toEqual([
@@ -136,7 +136,7 @@ describe('the text', () => {
 });
 
 describe('the document', () => {
-  it('has the whole texts, and what the judge found', async () => {
+  it('has the complete texts, and what the judge found', async () => {
     const { run, compare, found, samples: shown } = await documentOf('step-200', '--worst', '2');
     expect({ run, compare, found }).toEqual({
       run: { name: 'step-200', source: join(dir, 'step-200/judged.jsonl') },
@@ -169,11 +169,11 @@ describe('the document', () => {
     [['fact=some'], [{ turn: 2 }]],
     [['failure=empty'], [{ turn: 3 }]],
     [['text=vague'], [{ turn: 2 }]],
-  ])('holds what --filter %s leaves', async (filters, rows) => {
+  ])('contains what --filter %s leaves', async (filters, rows) => {
     expect(await keysOf('step-200', ...filters.flatMap((one) => ['--filter', one]))).toEqual(rows.map(keyOf));
   });
 
-  it('holds the same of a judged file, and of changes against another run', async () => {
+  it('contains the same for a judged file, and for changes against another run', async () => {
     const filter = ['--compare', 'step-100', '--filter', 'change=worse'];
     expect(await keysOf('step-200', ...filter)).toEqual([keyOf({ turn: 3 }), keyOf({ turn: 2 })]);
     expect(await keysOf(join(dir, 'step-200'))).toEqual(await keysOf('step-200'));

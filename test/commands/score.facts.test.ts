@@ -1,4 +1,4 @@
-// Rows that are rated and measured: the recall of determined facts beside the ratings, wherever a run is shown.
+// Rows that are rated and measured: the recall of determined facts next to the ratings, wherever a run is shown.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -53,7 +53,7 @@ afterAll(() => server.close());
 const dirOf = (run: { dir: string } | undefined) => run?.dir ?? '';
 
 describe('the recall of determined facts', () => {
-  it('stands in the score card beside the ratings: the mean over the rows that have it, then over domains', async () => {
+  it('appears in the score card next to the ratings: the mean over the rows that have it, then over domains', async () => {
     const { stdout } = await awb(['score', dirOf(old), '--db', db, '--json']);
     const card = JSON.parse(stdout);
     const rows = await recallsOf(dirOf(old));
@@ -75,7 +75,7 @@ describe('the recall of determined facts', () => {
     expect(card).toMatchObject({ coverage: 1, valid: rows.length });
   });
 
-  it('has a table of its own in the terminal, which says that it is no rating', async () => {
+  it('has its own table in the terminal, which says that it is not a rating', async () => {
     const { stdout } = await awb(['score', dirOf(old), '--db', db, '--explain']);
     expect(stdout).toMatch(/\nDomain +Rows +facts_recall +95 % interval\n/);
     expect(stdout.replace(/\s+/g, ' ')).toContain('Measures are not ratings; 0-100 unless stated otherwise.');
@@ -83,7 +83,7 @@ describe('the recall of determined facts', () => {
     expect(stdout).toMatch(/\nfacts recall +\d+(?: +-){5} +\d+\.\d\d /);
   });
 
-  it('is a column beside the mean of leaderboards, and changes no other', async () => {
+  it('is a column next to the mean of leaderboards, and changes no other', async () => {
     const board = async (...options: string[]) =>
       JSON.parse((await awb(['leaderboard', '--db', db, '--json', ...options])).stdout).blocks;
     const [plain, ...more] = await board();
@@ -99,7 +99,7 @@ describe('the recall of determined facts', () => {
     );
   });
 
-  it('leaves compare and gate to the ratings', async () => {
+  it('does not affect compare and gate, which use the ratings', async () => {
     const { stdout } = await awb(['compare', 'old', 'now', '--db', db, '--json']);
     const [before, after] = await Promise.all(
       [old, now].map(async (run) => await rowsOf(join(dirOf(run), 'judged.jsonl'))),
@@ -111,7 +111,7 @@ describe('the recall of determined facts', () => {
     expect(gate.stdout).not.toContain('facts_recall');
   });
 
-  it('stands in the report with every checklist, and no claim gets out of its text', async () => {
+  it('appears in the report with every checklist, and no claim escapes from its text', async () => {
     const output = join(dirOf(old), 'report.html');
     expect((await awb(['report', '--run', dirOf(old), '--output', output])).code).toBe(0);
     const page = await readFile(output, 'utf8');
@@ -123,7 +123,7 @@ describe('the recall of determined facts', () => {
     expect(texts[`${row?.awb.key}#0`].facts).toEqual(row?.awb.judge.facts);
   });
 
-  it('is in SQLite by row, where the row has one', async () => {
+  it('is in SQLite by row, if the row has one', async () => {
     const { default: Database } = await import('better-sqlite3');
     const database = new Database(db, { readonly: true });
     try {

@@ -9,7 +9,7 @@ import { awb, temporaryFolder } from '../support/cli.js';
 import { holdMessage, holdText } from '../support/messages.js';
 import { type MadeStep, steppedLine } from '../support/rollouts.js';
 
-/** Twelve trajectories of two domains, a rating lower each step; of every third one the last step is off-script. */
+/** Twelve trajectories in two domains, each step rated lower; the last step of every third one is off-script. */
 const ROWS: MadeStep[] = (['mcp', 'terminal'] as const).flatMap((domain) =>
   Array.from({ length: 12 }, (_, trajectory) =>
     [1, 2, 4].map((step) => ({
@@ -39,7 +39,7 @@ function table(text: string, first: string): string[] {
   return lines.slice(from, lines.indexOf('', from));
 }
 
-/** The same rows predicted with true histories: at every step as at the first. */
+/** The same rows predicted with true histories: at every step as good as at the first. */
 const FORCED: MadeStep[] = ROWS.map((row) => ({
   ...row,
   isTrue: true,
@@ -47,7 +47,7 @@ const FORCED: MadeStep[] = ROWS.map((row) => ({
 }));
 
 describe('a rollout', () => {
-  it('shows its score by distance, off-script rows apart, within 80 columns', async () => {
+  it('shows its score by distance, off-script rows separately, within 80 columns', async () => {
     const text = await score(await judgedFile(), '--explain');
     const lines = table(text, 'Distance');
     expect(lines[0]).toMatch(/^Distance +Rows +Score +95 % interval +On script$/);
@@ -65,7 +65,7 @@ describe('a rollout', () => {
     expect(lines).toMatch(/^MCP 1 +12/m);
   });
 
-  it('shows what is on script of a domain of which all is', async () => {
+  it('shows the rows on script of a domain in which all are', async () => {
     const file = await judgedFile(ROWS.map((row) => (row.domain === 'mcp' ? { ...row, offScript: [] } : row)));
     const cwd = join(file, '..');
     await holdMessage('score-rollout', ['score', 'judged.jsonl', '--verbose'], {}, { cwd });
@@ -83,7 +83,7 @@ describe('a rollout', () => {
     expect(rollout.by_step).toEqual(rollout.by_distance);
   });
 
-  it('stands in SQLite by step and distance, and comes back from there as it was', async () => {
+  it('is in SQLite by step and distance, and is read back unchanged', async () => {
     const file = await judgedFile();
     await score(file);
     const database = openSqlite(join(file, '../awb.sqlite'), { readonly: true });
@@ -111,14 +111,14 @@ describe('a rollout', () => {
     expect(table(stdout, 'Distance')[1]).toMatch(/^MCP 1 +12/);
   });
 
-  it('is nothing that an ordinary run has anything of', async () => {
+  it('has nothing in common with the output of an ordinary run', async () => {
     const file = await judgedFile(ROWS.map((row) => ({ ...row, isTrue: true })));
     expect(await score(file)).not.toContain('Distance');
     expect(JSON.parse(await score(file, '--json'))).not.toHaveProperty('rollout');
   });
 });
 
-describe('a rollout beside a teacher-forced run', () => {
+describe('a rollout next to a teacher-forced run', () => {
   it('shows its drift by domain, with and without off-script rows, within 80 columns', async () => {
     const forced = await judgedFile(FORCED);
     const text = await score(await judgedFile(), '--teacher-forced', forced);
@@ -135,7 +135,7 @@ describe('a rollout beside a teacher-forced run', () => {
     const { rollout } = JSON.parse(await score(await judgedFile(), '--teacher-forced', forced, '--json'));
     expect(rollout.drift).toMatchObject({ paired: 72, unpaired: 0 });
     const { slope } = rollout.drift.overall;
-    // 6.25 points a step, less what the partners lose themselves: a quarter of a point times 0, 1 and 2.
+    // 6.25 points per step, minus what the partners lose themselves: a quarter of a point times 0, 1 and 2.
     expect(slope.value).toBeCloseTo(-6, 9);
     expect(slope.low).toBeLessThan(-6);
     expect(slope.high).toBeLessThan(-5.5);
@@ -148,7 +148,7 @@ describe('a rollout beside a teacher-forced run', () => {
     ['is refused of a run that is none', FORCED, FORCED, 2, /needs a run of awb infer without --rollout/],
     ['is refused beside another rollout', ROWS, ROWS, 2, /needs a run of awb infer without --rollout/],
     [
-      'is refused where no row is in both',
+      'is refused if no row is in both',
       ROWS,
       FORCED.map((row) => ({ ...row, trajectory: row.trajectory + 99 })),
       65,
@@ -161,7 +161,7 @@ describe('a rollout beside a teacher-forced run', () => {
     expect(code).toBe(expected);
   });
 
-  it('is refused where judge, rubrics, protocol or world model differ, and says which', async () => {
+  it('is refused if judge, rubrics, protocol or world model differ, and says which', async () => {
     const manifest = (judge: string, model: string, rollout?: object) => ({
       ...{ schema: 'awb.manifest/1', kind: 'judge', meta: {}, startedAt: '2026-01-01T00:00:00.000Z' },
       identity: { mode: 'rubric', judge, rubrics: { name: 'a', fingerprint: 'b' }, verdicts: 'strict', sampling: {} },

@@ -1,4 +1,4 @@
-// awb score from end to end: files in, table, JSON and SQLite out.
+// awb score end to end: files in, table, JSON and SQLite out.
 
 import { appendFile, cp, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -80,7 +80,7 @@ function query(sql: string, db = join(dir, 'awb.sqlite')): unknown[] {
   }
 }
 
-/** A judged row of ours: every rating is `rating`, or the failure's class where it is a text. */
+/** A judged row of ours: every rating is `rating`, or, if that is a text, the row failed with that class. */
 function rowOf(domain: string, index: number, rating: number | string): object {
   const isOk = typeof rating === 'number';
   const ratings = isOk
@@ -117,7 +117,7 @@ async function writeRun(rows: readonly object[], given: object | undefined = man
 
 const complete = [rowOf('mcp', 0, 3), rowOf('mcp', 1, 4), rowOf('swe', 0, 2), rowOf('swe', 1, 2)];
 
-it('of a run with failures and a domain of its own prints figures first', async () => {
+it('for a run with failures and a domain of its own, prints figures first', async () => {
   await judgedRun(join(dir, 'run'), {
     label: 'step-100',
     domains: [...DOMAINS, 'robots'],
@@ -143,7 +143,7 @@ describe("the official script's own file", () => {
       os: 'OS',
     };
     for (const [domain, printed] of Object.entries<Record<string, unknown>>(official.domains)) {
-      // Those that the model's own failures change stand in a table of their own, below the others.
+      // Figures that the model's own failures change are in their own table, below the others.
       const cells = stdout
         .split('\n')
         .findLast((line) => line.startsWith((names as Record<string, string>)[domain] ?? domain));
@@ -157,7 +157,7 @@ describe("the official script's own file", () => {
     expect(micro?.split(/\s+/)[7]).toBe(official.overall_micro);
   });
 
-  it('is scored without a manifest, and is the same run wherever it lies', async () => {
+  it('is scored without a manifest, and is the same run wherever it is', async () => {
     await cp(join(JUDGED, 'official.jsonl'), join(dir, 'judged.jsonl'));
     await cp(join(JUDGED, 'official.jsonl'), join(dir, 'copy.jsonl'));
     await run();
@@ -184,7 +184,7 @@ describe('what a run cost', () => {
       ['mcp0', 'mcp1', 'swe0'].map((key) => `${JSON.stringify({ id: `${key}#0`, row: {}, log: call })}\n`).join(''),
     );
 
-  it('is told of world model and judge, by domain under --verbose, and repriced by --prices', async () => {
+  it('is shown for world model and judge, by domain under --verbose, and repriced by --prices', async () => {
     await writeRun(complete, priced);
     await writeJudgeJournal();
     await writeFile(join(dir, 'p.yaml'), 'unit: million-tokens\nmodels: { judge-model: { input: 1, output: 10 } }\n');
@@ -201,7 +201,7 @@ describe('what a run cost', () => {
     ).toBe(true);
   });
 
-  it('stands in the document and in SQLite, where a row has what judging it cost', async () => {
+  it('is in the document and in SQLite, where a row has the cost of judging it', async () => {
     await writeRun(complete, priced);
     await writeJudgeJournal();
     await writeFile(join(dir, 'p.yaml'), 'unit: million-tokens\nmodels: { judge-model: { input: 1, output: 10 } }\n');
@@ -218,7 +218,7 @@ describe('what a run cost', () => {
     expect(query("SELECT usd, unpriced FROM run_costs WHERE asked = 'judge'")).toEqual([{ usd: 6, unpriced: 1 }]);
   });
 
-  it('is not told of a file of the official script', async () => {
+  it('is not shown for a file of the official script', async () => {
     await cp(join(JUDGED, 'official.jsonl'), join(dir, 'judged.jsonl'));
     expect((await run()).stdout).not.toContain('Tokens');
     expect((await json()).costs).toEqual({ world_model: null, judge: null });
@@ -226,7 +226,7 @@ describe('what a run cost', () => {
 });
 
 describe('the document of --json', () => {
-  it('has unrounded figures by domain and over all, and nothing else is on stdout', async () => {
+  it('has unrounded figures by domain and overall, and nothing else is on stdout', async () => {
     await writeRun(complete);
     const document = await json();
     expect(document).toMatchObject({
@@ -270,7 +270,7 @@ describe('the document of --json', () => {
     expect([low > 50, low < 90, high > 97, high < 100]).toEqual([true, true, true, true]);
   });
 
-  it('has null for a score that no row counts for', async () => {
+  it('has null for a score without any row', async () => {
     await writeRun([rowOf('mcp', 0, 'judge-timeout')]);
     const document = await json();
     expect(document.domains.mcp).toMatchObject({ valid: 0, total_score: null, format: null });
@@ -307,7 +307,7 @@ describe('what people see', () => {
     expect((await run()).stdout).toContain('run 1, replaced');
   });
 
-  it('says what became of single judgements where predictions have several', async () => {
+  it('reports single judgements if predictions have several', async () => {
     const again = (index: number, rating: number | string) => {
       const { awb, ...row } = rowOf('mcp', 0, rating) as { awb: { judge: object } };
       return { ...row, awb: { ...awb, judge: { ...awb.judge, index } } };
@@ -319,13 +319,13 @@ describe('what people see', () => {
     expect((await run()).stdout).not.toContain('judgements:');
   });
 
-  it('calls the mean over domains Overall when all seven are there', async () => {
+  it('calls the mean over domains Overall if all seven are there', async () => {
     const rows = DOMAINS.map((domain) => rowOf(domain, 0, 3));
     await writeRun(rows, { ...manifest, chosen: Object.fromEntries(DOMAINS.map((domain) => [domain, 1])) });
     expect((await run()).stdout).toMatch(/^Overall +7\/7/m);
   });
 
-  it('is free of what texts in the files could do to the terminal', async () => {
+  it('contains nothing harmful that texts in the files could bring to the terminal', async () => {
     const evil = '\x1b]52;c;aGk=\x07\x1b[2J\r';
     await writeRun([{ ...rowOf(`${evil}x`, 0, 3) }, rowOf('mcp', 1, `judge-${evil}`)], {
       ...manifest,
@@ -339,18 +339,18 @@ describe('what people see', () => {
 describe('coverage', () => {
   it.each([
     ['every chosen row is judged', complete, 0.99, EXIT.done],
-    ['a chosen row is not in the file', complete.slice(1), 0.99, EXIT.incomplete],
-    ['a row failed by the judge', [...complete.slice(1), rowOf('mcp', 0, 'judge-timeout')], 0.99, EXIT.incomplete],
-    ['a row failed by the world model', [...complete.slice(1), rowOf('mcp', 0, 'refused')], 0.99, EXIT.done],
-    ['as many rows as asked for are judged', complete.slice(1), 0.5, EXIT.done],
-  ])('where %s', async (_name, rows, minCoverage, code) => {
+    ['a chosen row is missing from the file', complete.slice(1), 0.99, EXIT.incomplete],
+    ['the judge failed a row', [...complete.slice(1), rowOf('mcp', 0, 'judge-timeout')], 0.99, EXIT.incomplete],
+    ['the world model failed a row', [...complete.slice(1), rowOf('mcp', 0, 'refused')], 0.99, EXIT.done],
+    ['as many rows as requested are judged', complete.slice(1), 0.5, EXIT.done],
+  ])('if %s', async (_name, rows, minCoverage, code) => {
     await writeRun(rows);
     const outcome = await run({ minCoverage });
     expect(outcome.code).toBe(code);
     expect(outcome.stderr.includes('INCOMPLETE')).toBe(code === EXIT.incomplete);
   });
 
-  it('below the least is said per domain, also under --json', async () => {
+  it('below the minimum is reported per domain, also with --json', async () => {
     await writeRun(complete.slice(1));
     const { stdout, stderr, code } = await run({ json: true });
     expect(code).toBe(EXIT.incomplete);
@@ -363,7 +363,7 @@ describe('coverage', () => {
 describe('a run in SQLite', () => {
   const runs = (db?: string) => query('SELECT label, valid FROM runs ORDER BY id', db);
 
-  it('holds names, meta and manifest, and the cost that the journal tells', async () => {
+  it('contains names, meta and manifest, and the cost that the journal gives', async () => {
     await writeRun(complete);
     const log = { attempts: 3, usage: { promptTokens: 7 }, ms: 9, host: 'h' };
     await writeFile(
@@ -395,7 +395,7 @@ describe('a run in SQLite', () => {
     ]);
   });
 
-  it('is replaced when the folder was continued, moved and labelled anew', async () => {
+  it('is replaced if the folder was continued, moved and given a new label', async () => {
     const db = join(root, 'moved.sqlite');
     await writeRun(complete.slice(1));
     await run({ db });
@@ -413,9 +413,9 @@ describe('a run in SQLite', () => {
       { predictions: { ...manifest.predictions, startedAt: '2026-03-03T00:00:00.000Z' } },
     ],
     ['another judge judged', { identity: { ...manifest.identity, judge: 'other' } }],
-    ['the judge was told something else', { identity: { ...manifest.identity, rubrics: { fingerprint: 'r2' } } }],
-    ['the same judge judged from the start', { startedAt: '2026-03-03T00:00:00.000Z' }],
-  ])('stays when, in the same place, %s', async (_name, change) => {
+    ['the judge got other instructions', { identity: { ...manifest.identity, rubrics: { fingerprint: 'r2' } } }],
+    ['the same judge judged from scratch', { startedAt: '2026-03-03T00:00:00.000Z' }],
+  ])('stays if, in the same place, %s', async (_name, change) => {
     await writeRun(complete);
     await run();
     await writeRun(complete, { ...manifest, ...change });
@@ -431,7 +431,7 @@ describe('a run in SQLite', () => {
 });
 
 describe('bad input', () => {
-  it('ratings that cannot be are named with file and line, and count officially alone', async () => {
+  it('impossible ratings are named with file and line, and count only officially', async () => {
     const rated = (key: string, rating: number) => {
       const ratings = Object.fromEntries([...DIMENSIONS, 'total_score'].map((name) => [name, rating]));
       return JSON.stringify({ task: 'web', ...ratings, failed: 0, awb: { key, trajectory: key, repeat: 0 } });
@@ -447,7 +447,7 @@ describe('bad input', () => {
     expect(domains.web.with_failures.total_score).toBe(50);
   });
 
-  it('predictions that were not judged are refused, and no SQLite file is made', async () => {
+  it('predictions that were not judged are refused, and no SQLite file is created', async () => {
     await writeFile(join(dir, 'predictions.jsonl'), '{"task": "mcp", "gen": "x", "awb": {"key": "a"}}\n');
     const refused = run({ predictions: 'predictions.jsonl' });
     await expect(refused).rejects.toMatchObject({
@@ -457,7 +457,7 @@ describe('bad input', () => {
     expect(await readdir(dir)).toEqual(['predictions.jsonl']);
   });
 
-  it('a manifest that cannot be read is refused by name', async () => {
+  it('an unreadable manifest is refused by name', async () => {
     await writeRun(complete);
     await writeFile(join(dir, 'judged.manifest.json'), '{');
     await expect(run()).rejects.toMatchObject({
@@ -466,7 +466,7 @@ describe('bad input', () => {
     });
   });
 
-  it('a missing file is an input that is missing', async () => {
+  it('a missing file is reported as missing input', async () => {
     await expect(run()).rejects.toMatchObject({ exitCode: EXIT.inputMissing });
   });
 });

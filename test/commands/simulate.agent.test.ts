@@ -1,4 +1,4 @@
-// `awb simulate` with an agent, from outside: what is asked, what is written, how episodes end, and how a run goes on.
+// `awb simulate` with an agent, from outside: what is asked, what is written, how episodes end, and how a run continues.
 
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -34,7 +34,7 @@ async function setUp(script: Parameters<typeof startPlayers>[0] = {}, files: Rea
 const TERMINAL = ['--domain', 'terminal'];
 
 describe('an episode', () => {
-  test("is a row of the benchmark: the agent's actions, what the world showed, and how it ended", async () => {
+  test("is a row of the benchmark: the agent's actions, the world's observations, and how it ended", async () => {
     const { players, simulate, rows } = await setUp({
       agent: ({ turn }) => (turn < 2 ? types(`step ${turn}`) : 'There are two files.\n\nDONE'),
     });
@@ -61,7 +61,7 @@ describe('an episode', () => {
     });
     expect(row?.prompt[0]).toBe(`### Turn 1\n**Task Instruction:**\nCount the files.\n\n${action(0)}`);
     expect(row?.prompt[1].startsWith(row?.current_prompt)).toBe(true);
-    // What the agent is shown: the task, its own actions, and observations without their marker.
+    // What the agent sees: the task, its own actions, and observations without their marker.
     const [, , asked] = players.asked.agent;
     expect(asked?.messages.slice(1).map(({ content }) => content)).toEqual([
       '**Task Instruction:**\nCount the files.',
@@ -80,7 +80,7 @@ describe('an episode', () => {
     ['gave-up', ({ turn }: { turn: number }) => (turn === 1 ? 'The disk is full.\nFAIL.' : types('df')), 1],
     ['unreadable', ({ turn }: { turn: number }) => (turn === 1 ? 'I would look around.' : types('ls')), 1],
     ['steps', () => types('ls'), 3],
-  ] as const)('ends as %s by what the agent says', async (end, agent, steps) => {
+  ] as const)('ends as %s according to what the agent says', async (end, agent, steps) => {
     const { json, rows, players, out } = await setUp({ agent });
     const result = await json(...TERMINAL, '--steps', '3');
     expect(result).toMatchObject({ code: 0, ends: { [end]: 1 }, steps, rows: steps === 0 ? 0 : 1 });
@@ -97,12 +97,12 @@ describe('an episode', () => {
     }
   });
 
-  test('carries out an action before a last word that stands beside it', async () => {
+  test('carries out an action before a final word in the same reply', async () => {
     const { json } = await setUp({ agent: ({ turn }) => (turn === 0 ? `${types('ls')}\nDONE` : 'DONE') });
     expect(await json(...TERMINAL)).toMatchObject({ ends: { done: 1 }, steps: 1 });
   });
 
-  test('ends where the world shows nothing in any of its tries, each under another seed', async () => {
+  test('ends if the world shows nothing in any of its tries, each with another seed', async () => {
     const { json, players } = await setUp({ world: ({ turn }) => (turn === 0 ? shows('$') : '<think>hm</think>') });
     const result = await json(...TERMINAL, '--seed', '1', '--agent-tries', '2');
     expect(result).toMatchObject({ ends: { 'no-observation': 1 }, steps: 1 });
@@ -111,7 +111,7 @@ describe('an episode', () => {
     expect(new Set(seeds).size).toBe(3);
   });
 
-  test("ends where a context is full: the world's by its size, the agent's by its server's word", async () => {
+  test("ends when a context is full: the world's by its size, the agent's by its server's error", async () => {
     const world = await setUp({ world: () => shows('x'.repeat(4000)) });
     expect(await world.json(...TERMINAL, '--context', '4000')).toMatchObject({ code: 0, ends: { context: 1 } });
     const message = "This model's maximum context length is 100 tokens, however you requested 900 tokens";
@@ -141,7 +141,7 @@ describe('episodes', () => {
     expect((await others.rows())[0]?.id).not.toBe(rows[0]?.id);
   });
 
-  test('go on behind an interrupt: no reply that was kept is asked for again, in the middle of an episode too', async () => {
+  test('continue after an interrupt: no saved reply is asked for again, even in the middle of an episode', async () => {
     let left = 7;
     const gate = { open: false };
     const guarded = (asked: { readonly turn: number; readonly last: string }) => {
@@ -162,7 +162,7 @@ describe('episodes', () => {
     gate.open = true;
     const before = players.count;
     expect(await json(...flags)).toMatchObject({ code: 0, ends: { steps: 1 }, steps: 6 });
-    // Seven of twelve replies were kept; the eighth call was broken off.
+    // Seven of twelve replies were saved; the eighth call was broken off.
     expect(players.count - before).toBe(12 - 7);
     const whole = await setUp({ agent: guarded, world: guarded });
     await whole.json(...flags);
@@ -172,11 +172,11 @@ describe('episodes', () => {
   });
 });
 
-describe('what is spent', () => {
+describe('spending', () => {
   const PRICES =
     'unit: million-tokens\nmodels:\n  world: { input: 1, output: 1 }\n  agent: { input: 10, output: 10 }\n';
 
-  test('is the cost of both models at the price of each, stops at the budget, and a larger one goes on', async () => {
+  test('is the cost of both models at their own prices, stops at the budget, and continues with a larger one', async () => {
     const usage = { prompt_tokens: 1000, completion_tokens: 1000 };
     const { json, players } = await setUp(
       {
@@ -198,7 +198,7 @@ describe('what is spent', () => {
     expect(players.count).toBe(20);
   });
 
-  test('goes beyond the budget by less than one call where episodes are played side by side', async () => {
+  test('exceeds the budget by less than one call if episodes are played in parallel', async () => {
     const usage = { prompt_tokens: 1000, completion_tokens: 1000 };
     const { json } = await setUp(
       {
@@ -222,7 +222,7 @@ describe('what is spent', () => {
     expect(players.count).toBe(0);
   });
 
-  test('is bounded by --dry-run, which asks nobody and writes nothing', async () => {
+  test('is bounded by --dry-run, which asks no model and writes nothing', async () => {
     const { simulate, json, players, out } = await setUp({}, { 'prices.yaml': PRICES });
     const limits = ['--agent-max-tokens', '100', '--max-tokens', '400', '--prices', 'prices.yaml'];
     const bill = await json(...TERMINAL, '--task', 'Look.', '--episodes', '3', '--steps', '4', ...limits, '--dry-run');
@@ -242,7 +242,7 @@ describe('what is spent', () => {
 });
 
 describe('the folder of episodes', () => {
-  test('is data for infer and for rollouts, is counted, and can be looked at in a report', async () => {
+  test('is data for infer and for rollouts, is counted, and can be shown in a report', async () => {
     const { json, run, out, players } = await setUp();
     await json(...TERMINAL, '--task', 'Look.', '--episodes', '3', '--steps', '3', '--seed', '1');
     const stats = await run('data', 'stats', '--data-dir', 'out');
@@ -262,7 +262,7 @@ describe('the folder of episodes', () => {
     expect(identity).toMatchObject({ model: 'world', steps: 3, agent: { model: 'agent' } });
   });
 
-  test('is not mixed with episodes of another agent, world, task or length', async () => {
+  test('does not mix with episodes of another agent, world, task or length', async () => {
     const { json, players } = await setUp();
     await json(...TERMINAL, '--steps', '1');
     const before = players.count;
@@ -300,7 +300,7 @@ describe('bad input', () => {
   });
 
   test.each([['--episodes', '3'], ['--tasks', 'x'], ['--dry-run']])(
-    '%s is refused where nobody is named who acts',
+    '%s is refused without an agent',
     async (...flags) => {
       const { players, run } = await setUp();
       const world = ['--model-base-url', players.url, '--model-name', 'world'];
@@ -324,7 +324,7 @@ describe('bad input', () => {
   });
 });
 
-test("a domain of the user's own is acted in by the prompts of the folder", async () => {
+test("in a user's own domain, the agent uses the prompts of the folder", async () => {
   const { json, players } = await setUp(
     { agent: () => '```text\nopen the oven\n```', world: () => shows('It is hot.') },
     { 'own/kitchen.txt': 'You are a kitchen.', 'own/agent/kitchen.txt': 'You cook.' },

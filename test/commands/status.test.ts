@@ -1,4 +1,4 @@
-// `awb status`: what it tells of runs that work, were killed or have ended, and that it leaves no trace.
+// `awb status`: what it says about runs that work, were killed or have ended, and that it leaves no trace.
 
 import { chmod, mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
@@ -41,7 +41,7 @@ async function setUp(answer: Handler = () => reply()) {
   return { server, dir, out: join(dir, 'out'), args, status };
 }
 
-/** Starts infer, and waits until so many rows are in its journal and the next call hangs. */
+/** Starts infer, and waits until that many rows are in its journal and the next call hangs. */
 async function working(rows: number) {
   const run = await setUp(({ index }) => (index < rows ? reply() : 'hang'));
   const child = startAwb(run.args);
@@ -61,7 +61,7 @@ async function traceOf(dir: string): Promise<string> {
   return (await Promise.all(facts)).sort().join('\n');
 }
 
-test('a run is read while its process works, and is said to be killed once that has died', async () => {
+test('a run is read while its process works, and is reported as killed once that has died', async () => {
   const run = await working(7);
   const before = await traceOf(run.out);
   const told = await run.status('out');
@@ -88,7 +88,7 @@ test('a run is read while its process works, and is said to be killed once that 
   );
 });
 
-test('a line of the journal that is half written is left out, and stays as it is', async () => {
+test('a half-written line of the journal is skipped, and stays unchanged', async () => {
   const run = await working(5);
   run.child.kill('SIGKILL');
   await run.ended;
@@ -100,7 +100,7 @@ test('a line of the journal that is half written is left out, and stays as it is
   expect((await run.status('out')).runs[0]).toMatchObject({ ok: 0, left: 10, tokens: 0, usd: 0 });
 });
 
-test('a run that has ended tells its failures by class with a reason, and judgements count each', async () => {
+test('a run that has ended shows its failures by class with a reason, and each judgement counts', async () => {
   const run = await setUp(({ index, body }) => {
     if (body.model === 'judge') return reply(verdict(4));
     return index < 2 ? { status: 400, body: { error: { message: 'bad\u001b[2J request' } } } : reply();
@@ -144,7 +144,7 @@ test('several folders are added up, and one that works decides the exit code', a
   expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
 });
 
-test("another host's process is not taken for dead", async () => {
+test("another host's process is not reported as dead", async () => {
   const run = await working(3);
   run.child.kill('SIGKILL');
   await run.ended;
@@ -156,7 +156,7 @@ test("another host's process is not taken for dead", async () => {
   expect(stdout).toContain(`running on gpu-7, if process ${manifest.process.pid} is alive there`);
 });
 
-test('a run that awaits results of batch files is not over', async () => {
+test('a run that awaits results of batch files has not ended', async () => {
   const run = await setUp();
   await awb(run.args);
   const path = join(run.out, 'predictions.manifest.json');
@@ -164,7 +164,7 @@ test('a run that awaits results of batch files is not over', async () => {
   expect(await run.status('out')).toMatchObject({ code: EXIT.later, runs: [{ state: 'awaiting', ok: 10 }] });
 });
 
-test.skipIf(process.getuid?.() === 0)('a folder that cannot be written is read', async () => {
+test.skipIf(process.getuid?.() === 0)('a read-only folder is read', async () => {
   const run = await setUp();
   await awb(run.args);
   await chmod(run.out, 0o500);
@@ -172,7 +172,7 @@ test.skipIf(process.getuid?.() === 0)('a folder that cannot be written is read',
   await chmod(run.out, 0o700);
 });
 
-test('a folder without a run, or none at all, is an error that says what to name', async () => {
+test('a folder without a run, or no folder, is an error that says what to name', async () => {
   const dir = await temporaryFolder();
   await mkdir(join(dir, 'empty'));
   const empty = await awb(['status', 'empty'], { cwd: dir });
@@ -185,10 +185,10 @@ test('a folder without a run, or none at all, is an error that says what to name
 });
 
 describe('what it prints', () => {
-  /** Two finished runs, one of them judged with failures, beside a file and a folder without a run. */
+  /** Two finished runs, one of them judged with failures, next to a file and a folder without a run. */
   async function threeRuns() {
     const refused = { status: 400, body: { error: { message: 'bad request' } } };
-    /** The one row whose judge answers, and cannot be read. */
+    /** The only row for which the judge's answer is unreadable. */
     let answered: string | undefined;
     const run = await setUp(({ body }) => {
       if (body.model === 'judge') answered ??= caseIn(body);
@@ -211,7 +211,7 @@ describe('what it prints', () => {
       return text.replace(/\d+ (s|min) ago/g, 'N s ago').replace(/process \d+/g, 'process N');
     });
 
-  test('finished runs, with what else a glob names', async () => {
+  test('finished runs, with what else a glob finds', async () => {
     const { dir } = await threeRuns();
     const all = ['notes.txt', 'plots', 'step-100', 'step-20'].map((name) => `results/${name}`);
     const calls = [['results/step-20', 'results/step-100'], all, ['results/notes.txt'], ['results/plots'], []];

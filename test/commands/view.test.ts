@@ -25,7 +25,7 @@ test('awb view serves the SQLite file and the results of this folder until it is
   expect((await readdir(folder)).sort()).toEqual(['awb.sqlite', 'results']);
 });
 
-test('awb view --bundle writes files that name no path of this machine, and writes them anew', async () => {
+test('awb view --bundle writes files that name no path of this machine, and rewrites them', async () => {
   const folder = await folderWithRun();
   const { code, stdout } = await awb(['view', '--bundle', 'site'], { cwd: folder });
   expect(code).toBe(EXIT.done);
@@ -40,7 +40,7 @@ test('awb view --bundle writes files that name no path of this machine, and writ
   expect(await readdir(join(folder, 'site/data'))).not.toContain('stale.js');
 });
 
-test('awb view --bundle writes over what it left when it was broken off', async () => {
+test('awb view --bundle overwrites what an interrupted one left behind', async () => {
   const folder = await folderWithRun();
   const stop = new AbortController();
   stop.abort('SIGINT');
@@ -50,7 +50,7 @@ test('awb view --bundle writes over what it left when it was broken off', async 
   expect((await awb(['view', '--bundle', 'site'], { cwd: folder })).code).toBe(EXIT.done);
 });
 
-test('awb view --bundle --scores-only holds no texts', async () => {
+test('awb view --bundle --scores-only contains no texts', async () => {
   const folder = await temporaryFolder();
   const weakness = () => 'a sentence of the judge';
   await judgedRun(
@@ -64,7 +64,7 @@ test('awb view --bundle --scores-only holds no texts', async () => {
   }
 });
 
-test('awb view refuses what it cannot do, with a way on', async () => {
+test('awb view refuses what it cannot do, with a next step', async () => {
   const folder = await folderWithRun();
   const refused = async (...args: string[]) => {
     const { code, stderr } = await awb(['view', ...args], { cwd: folder });
@@ -79,7 +79,7 @@ test('awb view refuses what it cannot do, with a way on', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   onTestFinished(() => void other.close());
   await new Promise((done) => other.once('listening', done));
-  // A server that listens has an address.
+  // A listening server has an address.
   const { port } = other.address() as AddressInfo;
   expect(await refused('--port', String(port))).toContain('--port 0');
   await rm(join(folder, 'results'), { recursive: true });
