@@ -90,7 +90,7 @@ describe('what is refused before anything is asked', () => {
 });
 
 describe('what a dry run says', () => {
-  it('is the bill of all calls, including the control rows, and nothing is written', async () => {
+  it('is the bill of all calls, including those of twins, and nothing is written', async () => {
     const { code, stdout, stderr } = await infer('--scenarios', suite, '--dry-run', ...MODEL);
     expect(code).toBe(0);
     expect(stderr).toContain('2 scenarios: 12 samples, with their twins 18 calls');

@@ -319,7 +319,7 @@ describe('--methods', () => {
     });
   });
 
-  it('is refused for two runs, and without a judged file', async () => {
+  it('is refused for two runs, and refuses to replace a judged file', async () => {
     const both = await awb(['report', '--db', db, '--run', 'step-200', '--compare', 'step-100', '--methods']);
     expect(both).toMatchObject({ code: EXIT.usage, stderr: expect.stringContaining('leave --compare out') });
     expect((await awb(['report', '--run', candidate, '--methods', '-o', candidate])).code).toBe(EXIT.usage);
