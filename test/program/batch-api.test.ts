@@ -1,4 +1,4 @@
-// A judging by batch files over the Files and Batches API, and one that is answered here: both end as a live one does.
+// A judging over the Files and Batches API, and one that is answered here: both end like a live one.
 
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ const TOO_LONG = {
   error: { message: "This model's maximum context length is 4096 tokens", code: 'context_length_exceeded' },
 };
 
-/** What the judge says of a row: mostly a verdict, now and then nothing that can be read at first, or that the row is too long. */
+/** The judge's reply about a row: mostly a verdict, sometimes at first unreadable text, or an error that the row is too long. */
 function verdictOn(body: Row): string | undefined {
   const { seed } = body;
   const hash = createHash('sha256').update(caseIn(body)).digest('hex');
@@ -54,7 +54,7 @@ beforeAll(async () => {
 
 afterAll(() => judge.close());
 
-/** Judges by batch files until nothing is awaited; `answer` has the requests of each round answered. */
+/** Judges with batch files until nothing is awaited; `answer` answers the requests of each round. */
 async function judgeByBatch(answer: (dir: string) => Promise<void>): Promise<string> {
   const output = await temporaryFolder();
   const dir = join(output, 'batch');
@@ -67,8 +67,8 @@ async function judgeByBatch(answer: (dir: string) => Promise<void>): Promise<str
   return readFile(join(output, 'judged.jsonl'), 'utf8');
 }
 
-describe('a judging by batch files', () => {
-  test('over an API that expires, refuses, fails in part and mixes the order ends as a live one', async () => {
+describe('a judging with batch files', () => {
+  test('over an API that expires, refuses, fails in part and mixes the order ends like a live one', async () => {
     const ends: BatchEnd[] = [
       { status: 'failed', errors: [{ code: 'server_error', message: 'try again' }] },
       { status: 'expired', answered: 7 },
@@ -100,7 +100,7 @@ describe('a judging by batch files', () => {
     }
   });
 
-  test('that awb batch run answers ends as a live one', async () => {
+  test('that awb batch run answers ends like a live one', async () => {
     const judged = await judgeByBatch(async (dir) => {
       expect((await awb(['batch', 'run', dir, '--model-base-url', judge.url])).code).toBe(EXIT.done);
     });

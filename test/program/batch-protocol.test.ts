@@ -1,4 +1,5 @@
-// The Files and Batches API as OpenAI's own Python client speaks it: the loopback answers it well, and this program asks as it does.
+// The Files and Batches API as OpenAI's own Python client uses it: the loopback serves that client, and this program sends the same
+// requests.
 
 import { execFile, spawnSync } from 'node:child_process';
 import { stat } from 'node:fs/promises';
@@ -25,9 +26,9 @@ function start(): Promise<BatchServer> {
   });
 }
 
-/** A request without what differs from one to the next: ids, boundaries, names of files. */
+/** A request without what differs from one to the next: ids, boundaries, file names. */
 async function shapeOf({ method, path, headers, body }: ApiRequest) {
-  // Python names a type for no body, too, and OpenAI's client for JavaScript does not.
+  // Python also sets a content type without a body; OpenAI's JavaScript client does not.
   const type = body.length === 0 ? '' : String(headers['content-type']).replace(/;.*/, '');
   const shape = {
     method,
@@ -82,7 +83,7 @@ describe.skipIf(!hasOpenAi)(`OpenAI's own client (${hasOpenAi ? PYTHON : WITHOUT
     expect(seen).toMatchObject({ cancelling: 'cancelling', late: 409, stranger: 'invalid_api_key' });
   });
 
-  test('asks as this program does: the same paths, fields and form', async () => {
+  test('sends what this program sends: the same paths, fields and form', async () => {
     const own = await start();
     try {
       const args = [dir, '--api-key', KEY, '--base-url', own.url];
@@ -94,7 +95,7 @@ describe.skipIf(!hasOpenAi)(`OpenAI's own client (${hasOpenAi ? PYTHON : WITHOUT
       for (const request of server.requests.filter(({ headers }) => headers.authorization === `Bearer ${KEY}`)) {
         const shape = await shapeOf(request);
         const key = `${shape.method} ${shape.path}`;
-        // The one with metadata came first.
+        // The batch with metadata came first.
         if (!theirs.has(key)) theirs.set(key, shape);
       }
       const asked = new Set<string>();

@@ -1,4 +1,4 @@
-// What a run of several sessions cost: the servers' own bill, the budget's account, the manifests and the score tell one sum.
+// The cost of a run in several sessions: the servers' own bills, the budget's account, the manifests and the score give the same sum.
 
 import { createHash } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
@@ -13,7 +13,7 @@ import {
   startLoopbackServer,
 } from '../support/loopback-server.js';
 
-/** Dollars for a million tokens, and for a call. */
+/** Dollars per million tokens, and per call. */
 const RATES = {
   wm: { input: 2, output: 8, call: 0.25 },
   judge: { input: 1.25, output: 10, call: 0 },
@@ -21,14 +21,14 @@ const RATES = {
 type Name = keyof typeof RATES;
 
 const servers: LoopbackServer[] = [];
-/** What each server charged, call by call as a provider does. */
+/** What each server charged, per call as a provider does. */
 const charged = { wm: 0, judge: 0 };
 const calls = { wm: 0, judge: 0 };
 let dir: string;
 /** The last session's output of infer and judge. */
 const ended: Partial<Record<Name, Row>> = {};
 
-/** A server that says no the first times it sees a row, as `answer` has it, and charges for whatever it answers. */
+/** A server that refuses a row the first times it sees it, as `answer` decides, and charges for every answer. */
 async function serve(name: Name, answer: (seen: number, row: number, body: Row) => Answer): Promise<string> {
   const rows = new Map<string, { readonly row: number; seen: number }>();
   const server = await startLoopbackServer(({ body }) => {
@@ -60,13 +60,13 @@ const session = async (name: Name, codes: readonly number[], ...args: string[]) 
 beforeAll(async () => {
   dir = await temporaryFolder();
   await writeFile(join(dir, 'prices.json'), JSON.stringify({ unit: 'million-tokens', models: RATES }));
-  // Of three rows one is refused without a charge, and one is given empty replies, which are charged, five times: by two in each session.
+  // Of three rows, one is refused without charge. Another gets five empty replies, which are charged: two of them in each session.
   const wm = await serve('wm', (seen, row, { messages }) => {
     if (row % 3 === 0 && seen === 0) return { status: 400, body: { error: { message: 'bad request: no' } } };
     if (row % 3 === 1 && seen < 5) return { message: { role: 'assistant' } };
     return { content: deterministicAnswer(messages) };
   });
-  // Every row is asked twice for nothing in the first session; in the second, some are read at the second try.
+  // In the first session every row is asked twice in vain; in the second, some are readable at the second try.
   const judge = await serve('judge', (seen, row, body) => ({
     content: seen < 2 + (row % 3) ? 'no verdict' : marked(verdict(4), { body }),
   }));
@@ -86,7 +86,7 @@ const scored = async () => {
   if (code !== 0) throw new Error(stderr);
   return JSON.parse(stdout).costs;
 };
-/** With dollars to a billionth: sums are added up in several orders. */
+/** Dollars rounded to a billionth, since sums are added up in different orders. */
 const rounded = (value: unknown) =>
   JSON.parse(JSON.stringify(value), (_key, inner) => (typeof inner === 'number' ? Number(inner.toFixed(9)) : inner));
 
@@ -94,7 +94,7 @@ test.each([
   ['wm', 'predictions'],
   ['judge', 'judged'],
 ] as const)(
-  'the manifest of %s and the account of its budget hold what its server charged, over all sessions',
+  "the manifest of %s and its budget's account contain what its server charged, over all sessions",
   async (name, file) => {
     const journal = await rowsOf(join(dir, `run/${file}.journal.jsonl`));
     expect(journal.length).toBeGreaterThan(9);
@@ -107,7 +107,7 @@ test.each([
   },
 );
 
-test('the characters of prompts are counted of records of one call alone', async () => {
+test('the characters of prompts are counted only for records of a single call', async () => {
   const { costs } = await jsonOf(join(dir, 'run/judged.manifest.json'));
   const counted = Object.values<Row>(costs).reduce((sum, { counted }) => sum + (counted?.rows ?? 0), 0);
   const latest = new Map((await rowsOf(join(dir, 'run/judged.journal.jsonl'))).map(({ id, log }) => [id, log]));
@@ -118,7 +118,7 @@ test('the characters of prompts are counted of records of one call alone', async
 });
 
 describe('awb score', () => {
-  test('tells the same without the journals as with them', async () => {
+  test('reports the same with and without the journals', async () => {
     const whole = await scored();
     expect(whole.world_model.usd).toBeCloseTo(charged.wm, 9);
     expect(whole.judge.usd).toBeCloseTo(charged.judge, 9);

@@ -1,4 +1,4 @@
-// What a run cost, from the first call to SQLite: every sum is held against what the servers themselves handed out.
+// What a run cost, from the first call to SQLite: every sum is checked against what the servers themselves reported.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,13 +13,13 @@ import {
   startLoopbackServer,
 } from '../support/loopback-server.js';
 
-/** Dollars for a million tokens. */
+/** Dollars per million tokens. */
 const RATES = {
   wm: { input: 0.5, cached: 0.05, output: 2 },
   judge: { input: 1.75, cached: 0.175, output: 14, call: 0.001 },
 };
 
-/** What a server handed out: token counts of every reply with a usage, in its order. */
+/** What a server reported: the token counts of every reply with a usage, in its order. */
 interface Bill {
   calls: number;
   prompt: number;
@@ -36,7 +36,7 @@ function nothing(): Bill {
   return { calls: 0, prompt: 0, cached: 0, output: 0, reasoning: 0 };
 }
 
-/** A server whose every reply has counts of its own, some of them with nothing cached; `answer` says what else becomes of a call. */
+/** A server with different counts in every reply, some of them uncached; `answer` decides what else happens to a call. */
 async function serve(name: 'wm' | 'judge', answer: (index: number, messages: unknown) => Answer): Promise<string> {
   const server = await startLoopbackServer(({ index, body }) => {
     const reply = answer(index, body.messages);
@@ -62,7 +62,7 @@ async function serve(name: 'wm' | 'judge', answer: (index: number, messages: unk
 function query(sql: string): Record<string, number>[] {
   const database = openSqlite(join(dir, 'awb.sqlite'), { readonly: true });
   try {
-    // Every query below asks for numbers alone.
+    // Every query below returns only numbers.
     return database.prepare(sql).all() as Record<string, number>[];
   } finally {
     database.close();
@@ -81,7 +81,7 @@ beforeAll(async () => {
     if (isRefusing && index === 2) return { status: 400, body: { error: { message: 'bad request: no' } } };
     return { content: deterministicAnswer(messages) };
   });
-  // Each fifth reply cannot be read: the judge is asked again at once, and both calls were paid for.
+  // Every fifth reply is unreadable: the judge is asked again at once, and both calls cost money.
   const judge = await serve('judge', (index) => ({
     content: index % 5 === 4 ? 'no verdict' : verdict((index % 5) + 1),
   }));
@@ -122,7 +122,7 @@ const TOKENS =
 test.each([
   ['wm', 'world_model', 'predictions', 12],
   ['judge', 'judge', 'judgements', 24],
-] as const)('what %s took is the same by row, domain and run as its server counted', (name, asked, table, rows) => {
+] as const)('the cost of %s by row, domain and run equals what its server counted', (name, asked, table, rows) => {
   const { calls, ...tokens } = bills[name];
   expect(calls).toBeGreaterThanOrEqual(rows);
   const { input, cached, output } = RATES[name];

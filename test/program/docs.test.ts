@@ -1,4 +1,4 @@
-// What the README and the pages of docs/ say is what the program does.
+// The README and the pages of docs/ describe what the program does.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ const PAGES = [
 const page = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const ALL = PAGES.map(page).join('\n');
 
-/** The texts of the pages' fenced blocks in a language. */
+/** The texts of the pages' code blocks in a language. */
 function blocks(language: string): string[] {
   return [...ALL.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].filter((m) => m[1] === language).map((m) => m[2] as string);
 }
@@ -53,18 +53,18 @@ describe('the quickstart', () => {
     ({ stdout: printed, echoed } = await quickstart());
   }, 120_000);
 
-  test('prints the table that the README shows', () => {
+  test('prints the table of the README', () => {
     const shown = blocks('').find((block) => block.startsWith('Run           MCP')) as string;
-    // What a random model writes depends on the processor's arithmetic; the baselines do not.
+    // A random model's text depends on the processor's arithmetic; the baselines do not.
     const exact = (text: string) => text.split('\n').filter((line) => !line.startsWith('tiny random '));
     expect(exact(printed)).toEqual(expect.arrayContaining(exact(shown)));
     expect(printed).toMatch(/^tiny random( +\d+\.\d\d){8} +100 %$/m);
   });
 
   test('says what it does, and what to try next', async () => {
-    // What a random model writes depends on the processor's arithmetic.
+    // A random model's text depends on the processor's arithmetic.
     const exact = printed.replace(/^tiny random .*\n/gm, '');
-    // How much of this line is shown depends on where the checkout lies.
+    // How much of this line is shown depends on the path of the checkout.
     const lines = echoed.map((line) => `$ ${line.replace(/^(awb infer --local).*/, '$1 <model> …')}\n`);
     await holdText('quickstart', `${lines.join('')}--- stdout\n${exact}`, {
       [dir]: '<folder>',
@@ -82,7 +82,7 @@ describe('the quickstart', () => {
     expect(printed).toMatch(/^ {2}open quickstart\/index\.html$/m);
   });
 
-  test('leaves a database on which the queries of docs/ run', () => {
+  test('leaves a database that the queries of docs/ can read', () => {
     const database = openSqlite(join(dir, 'quickstart/awb.sqlite'), { readonly: true });
     const queries = blocks('sql').flatMap((block) => block.split(';').filter((query) => /SELECT/.test(query)));
     expect(queries).toHaveLength(8);
@@ -91,7 +91,7 @@ describe('the quickstart', () => {
   });
 });
 
-/** Command lines of the fenced blocks, continued lines joined and comments cut, and those of awb in running text. */
+/** Command lines of the code blocks, with continued lines joined and comments removed, and awb commands in running text. */
 function commandLines(path: string): string[][] {
   const text = page(path);
   const fenced = [...text.matchAll(/^ *```(?:sh|bash)?\n([\s\S]*?)^ *```$/gm)]
@@ -108,7 +108,7 @@ function commandLines(path: string): string[][] {
   );
 }
 
-/** What the lines of other programs have to say: the serving lines are those of the model card, where they name a model. */
+/** Words that the command lines of other programs must contain: serving lines that name a model follow the model card. */
 const OTHERS: Readonly<Record<string, readonly string[]>> = {
   vllm: ['Qwen/Qwen-AgentWorld-35B-A3B', '--language-model-only', '--reasoning-parser', '--port', '8000'],
   python: ['sglang.launch_server', '--reasoning-parser', 'qwen3', '--context-length', '262144', '--port', '8000'],
@@ -122,14 +122,14 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
   cd: ['agentworldbench'],
 };
 
-/** Of lines in which `MODEL` stands for any model, how the engine is called. */
+/** For lines in which `MODEL` is a placeholder: how the engine is called. */
 const ANY_MODEL: Readonly<Record<string, RegExp>> = {
   vllm: /^(?:serve MODEL |run-batch -i \S+ -o \S+ --model MODEL)/,
   transformers: /^serve MODEL /,
   'llama-server': /^-m MODEL\.gguf /,
 };
 
-/** Flags of vLLM, npm and unshare that stand in running text. */
+/** Flags of vLLM that appear in running text. */
 const ENGINE_FLAGS = [
   ...['reasoning-parser', 'enable-prompt-tokens-details', 'structured-outputs-config'],
   ...['max-model-len', 'served-model-name', 'ignore-scripts', 'net'],
@@ -162,10 +162,10 @@ describe('command lines', () => {
           );
         }
       }
-    },
-  );
+    }
+  });
 
-  test('the README names as many as a reader needs', () => {
+  test('the README names as many commands as a reader needs', () => {
     expect(commandLines('README.md').length).toBeGreaterThan(15);
   });
 });
@@ -174,12 +174,12 @@ test('the README is short', () => {
   expect(page('README.md').split('\n').length).toBeLessThanOrEqual(151);
 });
 
-test('the gate keeps its promises in the same figures everywhere', () => {
+test("the gate's promises have the same figures everywhere", () => {
   const promises = (path: string) =>
     [...page(path).matchAll(/^\| [^|]+\|(?: [\d.]+ % \|){3}$/gm)].map(([line]) => line);
   const inDocs = promises('docs/compare-and-gate.md');
   expect(inDocs.length).toBeGreaterThanOrEqual(4);
-  // The README tells two of them, in a sentence.
+  // The README states two of them in a sentence.
   const goOf = (drop: string) =>
     inDocs
       .find((line) => line.startsWith(`| ${drop}`))
@@ -189,12 +189,12 @@ test('the gate keeps its promises in the same figures everywhere', () => {
   expect(page('README.md')).toContain(
     `the same weights asked again passed in ${goOf('0 (the same')} of simulated pairs, and a checkpoint 5 points worse in none`,
   );
-  // What was simulated stands in bench/README.md, its lines under other names.
+  // The simulated figures are in bench/README.md, under other line names.
   const figures = (line: string) => line.split('|').slice(2).join('|');
   expect(promises('bench/README.md').map(figures)).toEqual(expect.arrayContaining(inDocs.map(figures)));
 });
 
-test('the addresses are those of package.json', () => {
+test('the addresses equal those of package.json', () => {
   const { repository, homepage, bugs } = JSON.parse(page('package.json')) as Record<string, unknown>;
   expect(repository).toEqual({ type: 'git', url: 'git+https://github.com/agentworldbench/agentworldbench.git' });
   expect([homepage, bugs]).toEqual([
@@ -204,7 +204,7 @@ test('the addresses are those of package.json', () => {
 });
 
 describe('reference', () => {
-  test('every flag that is named exists', async () => {
+  test('every named flag exists', async () => {
     const known = await optionNames();
     const own = ALL.replace(/^(?:llama-server|vllm|python|hf) .*$/gm, '').replace(/`--array=[^`]*`/g, '');
     const named = [...own.matchAll(/(?<![\w-])--([a-z][a-z-]+)/g)].map((match) => match[1] as string);
@@ -219,7 +219,7 @@ describe('reference', () => {
     expect(listed.sort((a, b) => a - b)).toEqual(Object.values(EXIT).sort((a, b) => a - b));
   });
 
-  test('the configuration file is accepted, and flags go before it', async () => {
+  test('the configuration file is accepted, and flags override it', async () => {
     const dir = await temporaryFolder();
     await writeFile(join(dir, 'awb.yaml'), blocks('yaml').find((block) => block.startsWith('# awb.yaml')) as string);
     const shown = await awb(['infer', '--config', 'awb.yaml', '--model-name', 'mine', '--print-config', '--json'], {
@@ -250,7 +250,7 @@ describe('reference', () => {
   });
 
   const hasJq = spawnSync('jq', ['--version']).status === 0;
-  test.skipIf(!hasJq)('the recipes of jq work on the events of a run', async () => {
+  test.skipIf(!hasJq)('the jq recipes work on the events of a run', async () => {
     const cwd = await temporaryFolder();
     const infer = ['infer', '--data-dir', RECORDED, '--baseline', 'persistence', '--events', 'events.jsonl'];
     await awb([...infer, '--output-dir', 'out'], { cwd });
@@ -295,7 +295,7 @@ describe('reference', () => {
     expect(broken).toEqual([]);
   });
 
-  test('every file of the project that a page names is there', () => {
+  test('every project file that a page names exists', () => {
     const isThere = (path: string) => existsSync(join(ROOT, path)) || existsSync(join(ROOT, 'src', path));
     const named = [...ALL.matchAll(/`([\w.-]+)\/([\w./-]*)`/g)].filter(([, folder]) => isThere(folder as string));
     expect(named.length).toBeGreaterThan(20);
@@ -309,7 +309,7 @@ describe('reference', () => {
     expect(PAGES.slice(1).filter((path) => !page('README.md').includes(`](${path})`))).toEqual([]);
   });
 
-  test('every dependency has its reason', () => {
+  test('every dependency has a reason', () => {
     const { dependencies, optionalDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
     const decisions = page('docs/decisions.md');
     expect(

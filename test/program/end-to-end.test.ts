@@ -1,4 +1,4 @@
-// The whole job: infer, judge, score and SQLite, from this checkout and from the packed package elsewhere.
+// The whole pipeline: infer, judge, score and SQLite, from this checkout and from the packed package elsewhere.
 
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { awb, RECORDED, ROOT, temporaryFolder } from '../support/cli.js';
 import { type Row, rowsOf, verdict } from '../support/judging.js';
 import { deterministicAnswer, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
 
-/** What SQLite's own shell reads, so that nothing of ours stands between the file and its reader. */
+/** Read by SQLite's own shell, so none of our code is between the file and its reader. */
 function sqlite(db: string, sql: string): Row[] {
   const printed = execFileSync('sqlite3', ['-readonly', '-json', db, sql], { encoding: 'utf8' });
   return printed === '' ? [] : JSON.parse(printed);
@@ -36,11 +36,11 @@ describe.each([WHOLE, LEAN])('infer, judge and score over $form predictions', (f
   const ROWS = 14;
 
   beforeAll(async () => {
-    // Four of 28 replies are empty; the others depend on the seed, so that a row's two repeats differ.
+    // Four of 28 replies are empty; the others depend on the seed, so the two repeats of a row differ.
     world = await startLoopbackServer((request) => ({
       content: request.index % 7 === 6 ? '' : deterministicAnswer([request.body.seed, request.body.messages]),
     }));
-    // Ratings of 2 or 4, by what is judged; the first reply of all cannot be read.
+    // Ratings of 2 or 4, depending on the text; the very first reply is unreadable.
     judge = await startLoopbackServer((request) => ({
       content:
         request.index === 0 ? 'let me think' : verdict(request.body.messages[1].content.length % 2 === 0 ? 2 : 4),
@@ -78,7 +78,7 @@ describe.each([WHOLE, LEAN])('infer, judge and score over $form predictions', (f
     expect(judge.count).toBe(2 * ROWS - 4 + 1);
   });
 
-  it('gives the scores that follow from the judged rows by hand', async () => {
+  it('gives the scores that follow by hand from the judged rows', async () => {
     const rows = await rowsOf(join(out.dir, 'judged.jsonl'));
     expect(rows).toHaveLength(2 * ROWS);
     type Repeats = { readonly domain: string; readonly totals: number[] };
@@ -101,7 +101,7 @@ describe.each([WHOLE, LEAN])('infer, judge and score over $form predictions', (f
     expect(document.overall_with_failures.total_score).toBeLessThan(document.overall.total_score);
   });
 
-  it.runIf(hasSqliteShell())('leaves all of it in a file that the sqlite3 command line reads', () => {
+  it.runIf(hasSqliteShell())('leaves everything in a file that the sqlite3 command line reads', () => {
     const [run, ...others] = sqlite(document.db, 'SELECT * FROM runs');
     expect(others).toEqual([]);
     expect(run).toMatchObject({
@@ -135,7 +135,7 @@ describe('the packed package', () => {
 
   beforeAll(async () => {
     const dir = await temporaryFolder();
-    // What is compiled already (vitest's global set-up) is packed as it is.
+    // The compiled code (from vitest's global set-up) is packed unchanged.
     const npm = (args: string[]) =>
       execFileSync('npm', args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
     npm(['pack', '--ignore-scripts', '--pack-destination', dir]);
@@ -157,7 +157,7 @@ describe('the packed package', () => {
     });
   }
 
-  it('holds the program, its prompts, rubrics and recorded rows, and neither sources nor tests', async () => {
+  it('contains the program, its prompts, rubrics and recorded rows, and neither sources nor tests', async () => {
     expect((await readdir(installed)).sort()).toEqual(
       expect.arrayContaining([
         'LICENSE',

@@ -1,4 +1,4 @@
-// How far a judge can be trusted, beside every table: only where the very same judge was calibrated.
+// How far a judge can be trusted, next to every table: only if the very same judge was calibrated.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { documentsIn } from '../support/static-pages.js';
 
 const LINE = 'judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 damages (2 undecided), gullible +0.4';
 const UNCALIBRATED = 'judge: uncalibrated';
-/** What a terminal of 80 columns, Markdown and HTML make of a line. */
+/** A line as it appears in a terminal of 80 columns, in Markdown and in HTML. */
 const unwrapped = (text: string) => text.replace(/\s*\n\s*/g, ' ').replaceAll('\\', '');
 
 let dir: string;
@@ -34,7 +34,7 @@ beforeAll(async () => {
 });
 
 describe('a leaderboard', () => {
-  it('says of each block how far its judge can be trusted, and that another sampling is another judge', async () => {
+  it('says for each block how far its judge can be trusted, and that another sampling is another judge', async () => {
     const { text } = await run('leaderboard');
     expect(text.match(/judge: [cu]\w+/g)).toEqual(['judge: ceiling', 'judge: uncalibrated']);
     expect(text).toContain(LINE);
@@ -46,7 +46,7 @@ describe('a leaderboard', () => {
     expect(text).toContain(UNCALIBRATED);
   });
 
-  it('holds the figures in JSON, and nothing of it in CSV, whose lines are rows', async () => {
+  it('has the figures in JSON, and none in CSV, whose lines are rows', async () => {
     const { blocks } = JSON.parse((await run('leaderboard', '--json')).stdout);
     expect(blocks.map((block: { judge_trust: unknown }) => block.judge_trust)).toEqual([
       { calibrated: true, ceiling: 97.1, noise: 7.9, damages: 14, blind: 2, undecided: 2, gullible: 0.4 },
@@ -60,7 +60,7 @@ describe('a comparison', () => {
   it.each([
     ['stored runs', ['old', 'new']],
     ['judged files', ['old/judged.jsonl', 'new/judged.jsonl']],
-  ])('of %s says it once, in every format that is no table of rows', async (_name, names) => {
+  ])('of %s says it once, in every format that is not a table of rows', async (_name, names) => {
     for (const format of ['terminal', 'md']) {
       const { text } = await run('compare', ...names, '--format', format);
       expect(text.split(LINE)).toHaveLength(2);
@@ -70,13 +70,13 @@ describe('a comparison', () => {
     expect(candidate.judge_trust).toEqual(base.judge_trust);
   });
 
-  it('of runs under two judges says it of each', async () => {
+  it('of runs under two judges says it about each', async () => {
     const { text } = await run('compare', 'cool', 'new', '--allow-different', 'judge');
     expect(text).toContain('judge of the base: uncalibrated');
     expect(text).toContain(LINE.replace('judge:', 'judge of the candidate:'));
   });
 
-  it('of judged files goes on without calibrations where the SQLite file is none', async () => {
+  it('of judged files continues without calibrations if the SQLite file is unusable', async () => {
     const { code, text, stderr } = await run(
       'compare',
       'old/judged.jsonl',
@@ -98,7 +98,7 @@ describe('a gate', () => {
     expect(JSON.parse(await readFile(join(dir, 'gate.json'), 'utf8')).candidate.judge_trust.blind).toBe(2);
   });
 
-  it('against a published row says it of the candidate', async () => {
+  it('against a published row says it about the candidate', async () => {
     const { text } = await run('gate', '--base', 'published:GPT-5.4', 'cool');
     expect(text).toContain(UNCALIBRATED);
     expect(text).not.toContain('judge of');
@@ -106,19 +106,19 @@ describe('a gate', () => {
 });
 
 describe('the table of a run', () => {
-  it('says it where it is scored', async () => {
+  it('says it when it is scored', async () => {
     const { text, stdout } = await run('score', 'new');
     expect(text).toContain(LINE);
     expect(stdout.split('\n').filter((line) => line.includes('gullible') && line.length > 80)).toEqual([]);
     expect(JSON.parse((await run('score', 'cool', '--json')).stdout).judge_trust).toEqual({ calibrated: false });
   });
 
-  it('says it where it is shown again', async () => {
+  it('says it when it is shown again', async () => {
     expect((await run('runs', 'show', 'new')).text).toContain(LINE.replace('judge: ', ''));
     expect(JSON.parse((await run('runs', 'show', 'cool', '--json')).stdout).judge_trust).toEqual({ calibrated: false });
   });
 
-  it('says it in its report, of both runs', async () => {
+  it('says it in its report, about both runs', async () => {
     const folder = join(ROOT, 'fixtures/runs-awb-2');
     const { identity } = JSON.parse(await readFile(join(folder, 'step-100/judged.manifest.json'), 'utf8'));
     const manifest = calibrationManifest({ identity });
@@ -141,7 +141,7 @@ it('a run that asked no judge has no such line, and null in JSON', async () => {
   expect(JSON.parse(shown.stdout).blocks[0].judge_trust).toBeNull();
 });
 
-it('a file of the official script has a judge that nobody can have calibrated', async () => {
+it('a file of the official script has a judge that cannot have been calibrated', async () => {
   const { stdout } = await awb(['score', join(ROOT, 'fixtures/judged/official.jsonl')], {
     cwd: await temporaryFolder(),
   });

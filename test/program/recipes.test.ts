@@ -1,4 +1,4 @@
-// The recipes of docs/recipes.md do what they say: their Python is run on runs of this program, where pandas and DuckDB are installed.
+// The recipes of docs/recipes.md do what they say: their Python runs on runs of this program, if pandas and DuckDB are installed.
 
 import { execFile, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -22,14 +22,14 @@ let scores: Record<string, { total_score: number }>;
 beforeAll(async () => {
   if (missing !== undefined) return;
   dir = await temporaryFolder();
-  // By what is judged, and not by who comes first: the scores are the same in every run.
+  // Depends on the text, not on the order of requests: the scores are the same in every run.
   const judge =
     (rating: number) =>
     ({ body }: { readonly body: { readonly messages?: unknown } }) => {
       const [kind = 0, more = 0] = createHash('sha256').update(JSON.stringify(body.messages)).digest();
       const names = ['format', 'factuality', 'consistency', 'realism', 'quality'];
       const ratings = Object.fromEntries(names.map((name) => [name, rating - 1 + (more % 3)]));
-      // Some verdicts cannot be read, and the others differ.
+      // Some verdicts are unreadable, and the others differ.
       const verdict = kind % 9 === 0 ? 'none' : JSON.stringify({ strengths: [], weaknesses: [], scores: ratings });
       return { content: `<final_evaluation>${verdict}</final_evaluation>` };
     };
@@ -89,7 +89,7 @@ test('scores by domain are those of awb score', async () => {
   }
 });
 
-test('the Parquet file is there for other programs', async () => {
+test('the Parquet file exists for other programs', async () => {
   await run(recipes.find((code) => code.includes('parquet')) ?? '');
   expect(existsSync(join(dir, 'judged.parquet'))).toBe(true);
 });

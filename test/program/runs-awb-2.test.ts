@@ -1,5 +1,5 @@
-// What was judged under the pack awb-2 by the version that bundled it (fixtures/runs-awb-2, with the figures that this version gave)
-// is read, scored and compared, and never mixed with what is judged today.
+// Runs judged with the pack awb-2 by the version that bundled it (fixtures/runs-awb-2, with that version's figures) are read, scored and
+// compared, and never mixed with what is judged today.
 
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ beforeAll(async () => {
   await cp(join(ROOT, 'fixtures/runs-awb-2'), dir, { recursive: true });
 });
 
-test('it is scored as it was, and a planted verdict counts as rating 1', async () => {
+test('it is scored as before, and a planted verdict counts as rating 1', async () => {
   const { code, stdout } = await run('score', 'step-200', '--json');
   expect(code).toBe(0);
   const { coverage, domains } = JSON.parse(stdout);
@@ -27,7 +27,7 @@ test('it is scored as it was, and a planted verdict counts as rating 1', async (
   expect(domains.web.with_failures.total_score).toBeCloseTo(38.75, 10);
 });
 
-test('it is compared with its like', async () => {
+test('it is compared with runs of the same kind', async () => {
   const { code, stdout } = await run('compare', 'step-100', 'step-200', '--json');
   expect(code).toBe(0);
   const { rows, overall } = JSON.parse(stdout);
@@ -35,7 +35,7 @@ test('it is compared with its like', async () => {
   expect(overall.total.difference).toBeCloseTo((36.25 - 43.75 + 38.75 - 48.75) / 2, 10);
 });
 
-test('it is compared with nothing that today judges', async () => {
+test('it is not compared with runs judged today', async () => {
   const server = await startLoopbackServer(() => ({ content: verdict(3), model: 'judge-2026-01-01' }));
   try {
     const judge = ['--judge-base-url', server.url, '--judge-model', 'judge', '--output-dir', 'today'];

@@ -1,4 +1,5 @@
-// The pictures of README and docs, made anew where AWB_SCREENSHOTS names a folder: AWB_SCREENSHOTS=docs/images npx vitest run test/program/screenshots.test.ts
+// The pictures of README and docs, taken anew if AWB_SCREENSHOTS names a folder: AWB_SCREENSHOTS=docs/images npx vitest run
+// test/program/screenshots.test.ts
 
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -26,12 +27,12 @@ const REMARKS = {
   ],
 };
 
-/** A number of 0 to 1 that looks like chance, the same for the same text. */
+/** A random-looking number from 0 to 1, the same for the same text. */
 function chance(text: string): number {
   return createHash('sha256').update(text).digest().readUInt32BE() / 2 ** 32;
 }
 
-/** The recorded rows ten times over, each time as trajectories of their own. */
+/** The recorded rows ten times over, each time as separate trajectories. */
 async function manyTrajectories(): Promise<string> {
   const dir = await temporaryFolder();
   for (const name of (await readdir(RECORDED)).filter((each) => each.endsWith('_test.jsonl'))) {
@@ -47,7 +48,7 @@ async function manyTrajectories(): Promise<string> {
   return dir;
 }
 
-/** A text some of whose words are written backwards, as a world model never errs. */
+/** A text with some of its words written backwards, an error that no world model makes. */
 function garbled(text: string, share: number): string {
   return text.replace(/\w{4,}/g, (word, at: number) =>
     chance(`${word} ${at}`) < share ? [...word].reverse().join('') : word,
@@ -56,11 +57,11 @@ function garbled(text: string, share: number): string {
 
 interface Checkpoint {
   readonly label: string;
-  /** Of its words that are wrong. */
+  /** The share of its words that are wrong. */
   readonly share: number;
-  /** Of its ratings. */
+  /** How much its ratings are raised. */
   readonly lift: number;
-  /** Share of the rows that it refuses. */
+  /** The share of the rows that it refuses. */
   readonly refusals?: number;
 }
 
@@ -114,7 +115,7 @@ async function checkpoint(data: string, db: string, made: Checkpoint): Promise<v
 
 const browser = FOLDER === undefined ? undefined : useBrowser();
 
-it.runIf(FOLDER)('pictures are kept where AWB_SCREENSHOTS says', { timeout: 300_000 }, async () => {
+it.runIf(FOLDER)('pictures are saved where AWB_SCREENSHOTS says', { timeout: 300_000 }, async () => {
   const folder = resolve(FOLDER as string);
   await mkdir(folder, { recursive: true });
   const dir = await temporaryFolder();
@@ -149,7 +150,7 @@ it.runIf(FOLDER)('pictures are kept where AWB_SCREENSHOTS says', { timeout: 300_
     ['right', `/compare/${step100}/${step300}/samples`, 1000, 1060],
   ] as const) {
     const page = await open(hash, width, height);
-    // On a narrow screen a sample opens in place of the list.
+    // On a narrow screen, a sample replaces the list.
     if (name === 'right') await page.getByText('trajectory').first().click();
     if (name === 'right') await page.waitForTimeout(1_000);
     await page.screenshot({ path: join(folder, `${name}.png`) });

@@ -1,4 +1,4 @@
-// The bundled scenario suite: where it applies among the recorded rows, its golden cases, and whether its fictional world holds together.
+// The bundled scenario suite: to which recorded rows it applies, its golden cases, and whether its fictional world is consistent.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
@@ -25,7 +25,7 @@ describe('the bundled suite', () => {
     expect(counts).toEqual([6, 6, 5, 5, 5, 5, 5]);
   });
 
-  test('applies to so many recorded rows', () => {
+  test('applies to the listed numbers of recorded rows', () => {
     const counts = AT_ROWS.map((scenario) => {
       const rows = RECORDED.filter((sample) => scenarioAt(scenario, sample) !== undefined);
       return `${scenario.name} ${rows.length}`;
@@ -73,7 +73,7 @@ describe('the bundled suite', () => {
     `);
   });
 
-  test('is followed at no recorded row by the truth, and never leaked by it', () => {
+  test('is neither followed nor leaked by the truth at any recorded row', () => {
     for (const scenario of AT_ROWS) {
       for (const sample of RECORDED) {
         const told = scenarioAt(scenario, sample);
@@ -102,7 +102,7 @@ describe('golden cases', () => {
   const cases = parse(readFileSync(`${ROOT}/fixtures/scenarios/cases.yaml`, 'utf8')) as Record<string, Case>;
   const byName = (name: string): Scenario => present(SCENARIOS.find((scenario) => scenario.name === name));
 
-  test('are there for every scenario at rows, and for the world', () => {
+  test('exist for every scenario at rows, and for the world', () => {
     const names = Object.keys(cases).filter((name) => !name.startsWith('harrow-quay'));
     expect(names.toSorted()).toEqual(AT_ROWS.map(({ name }) => name).toSorted());
     expect(Object.keys(cases)).toContain(present(WORLD[0]).name);
@@ -118,15 +118,15 @@ describe('golden cases', () => {
         predictions.map((prediction, step) => predicted(prediction, step, told, row)),
       );
 
-    test('what follows it does, and gives nothing away', () => {
+    test('a text that follows counts as followed, and leaks nothing', () => {
       expect(outcome(follows)).toMatchObject({ followed: true, leaked: false });
     });
 
-    test('what misses it does not follow, and gives nothing away', () => {
+    test('a text that misses does not count as followed, and leaks nothing', () => {
       expect(outcome(misses)).toMatchObject({ followed: false, leaked: false });
     });
 
-    test('what gives it away is seen', () => {
+    test('a text that leaks is detected', () => {
       expect(outcome(leaks)).toMatchObject({ leaked: true });
     });
 
@@ -136,7 +136,7 @@ describe('golden cases', () => {
   });
 });
 
-/** The row of a domain by its id and turn, as fixtures/recorded has it. */
+/** The row of a domain by its id and turn, from fixtures/recorded. */
 function rowAt({ domains }: Scenario, id: number, turn: number): Sample {
   const domain = present(domains[0]);
   const lines = readFileSync(`${ROOT}/fixtures/recorded/${domain}_test.jsonl`, 'utf8').split('\n').filter(Boolean);
@@ -187,11 +187,11 @@ describe('the fictional world', () => {
     expect(facts).toHaveLength(30);
     const objects = new Map(facts.map(({ subject, relation, object }) => [`${subject}/${relation}`, object]));
     expect(objects.size).toBe(30);
-    // A value that two facts shared could be told for the wrong reason.
+    // A value shared by two facts could be right for the wrong reason.
     expect(new Set(objects.values()).size).toBe(30);
   });
 
-  test('answers every question by its facts alone: each step goes on from what the one before has found', () => {
+  test('answers every question from its facts alone: each step continues from what the previous one found', () => {
     const find = (subject: string, relation: string) =>
       facts.filter((fact) => fact.subject === subject && fact.relation === relation).map(({ object }) => object);
     for (const { steps } of questions) {
@@ -214,12 +214,12 @@ describe('the fictional world', () => {
     expect(asked.toSorted()).toEqual(facts.map(({ subject, relation }) => `${subject}/${relation}`).toSorted());
   });
 
-  test('names no answer in any action, so that the answer can come from the facts alone', () => {
+  test('names no answer in any action, so the answer can only come from the facts', () => {
     const actions = questions.flatMap(({ steps }) => steps.map(({ action }) => action)).join('\n');
     for (const { object } of facts) expect(actions).not.toContain(object);
   });
 
-  test('tells every fact in the instruction of every question, and knows each answer', () => {
+  test('states every fact in the instruction of every question, and has each answer', () => {
     expect(WORLD).toHaveLength(questions.length);
     for (const { instruction, steps } of WORLD) {
       for (const { subject, relation, object } of facts) {
@@ -246,7 +246,7 @@ describe('docs/scenarios.md', () => {
     expect(page).toContain(`holds ${AT_ROWS.length} scenarios at rows`);
   });
 
-  test('shows suites that can be read as they stand', async () => {
+  test('shows suites that are valid as printed', async () => {
     const folder = await folderOf(Object.fromEntries(examples));
     const names = await Promise.all(
       [...examples.keys()].map(async (file) =>
@@ -256,7 +256,7 @@ describe('docs/scenarios.md', () => {
     expect(names).toEqual([['shop-sold-out', 'shop-closing-soon'], ['old-mill-mule']]);
   });
 
-  test('shows the faults that are really named', async () => {
+  test('shows the errors that are really reported', async () => {
     const broken = present(examples.get('shop.yaml')).replace('[web]', '[webb]').replace('contains: [', 'contain: [');
     const folder = await folderOf({ 'shop.yaml': broken });
     const shown = present(/```\n(the scenario suite shop\.yaml.*?)\n```/s.exec(page)?.[1]);
