@@ -1,4 +1,4 @@
-// action.yml, as GitHub runs it: its step's own script in bash, with inputs as variables, and the compiled program.
+// action.yml as GitHub runs it: the script of its step in bash, with inputs as variables, and the compiled program.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -40,7 +40,7 @@ beforeAll(async () => {
 });
 
 /**
- * Runs the steps with these inputs, as a runner does: defaults filled in, outputs read from the file.
+ * Runs the steps with these inputs as a runner does: fills in defaults, and reads outputs from the file.
  * @param programs shell scripts by name, found before others on the path
  */
 async function runAction(
@@ -80,8 +80,8 @@ async function runAction(
   return { status, stdout, stderr, output: await read(output), summary: await read(summary) };
 }
 
-describe('what runs awb', () => {
-  /** A checkout of the action whose setup notes that it ran, and builds a program that is this one. */
+describe('the command that runs awb', () => {
+  /** A checkout of the action whose setup records that it ran, and builds a program that is this one. */
   async function checkout(setup = ''): Promise<string> {
     const folder = await temporaryFolder();
     await mkdir(join(folder, 'scripts'));
@@ -101,14 +101,14 @@ describe('what runs awb', () => {
     expect({ status, output }).toEqual({ status: 0, output: 'verdict=GO\nexit-code=0\n' });
   });
 
-  it('is an error where that cannot be built, and never a verdict', async () => {
+  it('is an error if that cannot be built, and never a verdict', async () => {
     const broken = await checkout('process.exit(1)');
     const { status, output, stderr } = await runAction({ base: 'base', candidate: 'same', command: '' }, broken);
     expect({ status, output }).toEqual({ status: 1, output: 'verdict=ERROR\n' });
     expect(stderr).toContain('actions/setup-node');
   });
 
-  it('is a published version where one is named, as one word', async () => {
+  it('is a published version if one is named, as one word', async () => {
     const { stdout } = await runAction({ candidate: 'same', command: '', version: '1.2.0; touch pwned' }, '', {
       npx: 'printf "%s|" "$@"',
     });
@@ -118,7 +118,7 @@ describe('what runs awb', () => {
 });
 
 describe('action.yml', () => {
-  it('hands every input to the script as a variable, and puts none into it', () => {
+  it('hands every input to the script as a variable, and interpolates none', () => {
     const [step, ...others] = action.runs.steps;
     expect({ using: action.runs.using, others, shell: step?.shell }).toEqual({
       using: 'composite',
@@ -130,7 +130,7 @@ describe('action.yml', () => {
     expect(new Set(used)).toEqual(new Set(Object.keys(action.inputs).map((name) => `inputs.${name}`)));
   });
 
-  it('gives only flags that awb gate has', () => {
+  it('uses only flags of awb gate', () => {
     const flags = [...(action.runs.steps[0]?.run ?? '').matchAll(/\(--([a-z-]+)|gate --([a-z-]+)/g)].map(
       (m) => m[1] ?? m[2],
     );
@@ -151,7 +151,7 @@ describe('action.yml', () => {
     expect(summary.startsWith(`## ${verdict}: `)).toBe(verdict !== 'ERROR');
   });
 
-  it('lets INCONCLUSIVE pass where told to, and nothing else', async () => {
+  it('lets INCONCLUSIVE pass on request, and nothing else', async () => {
     const run = async (candidate: string) =>
       (await runAction({ base: 'base', candidate, inconclusive: 'pass' })).status;
     expect([await run('unsure'), await run('fell')]).toEqual([0, 4]);
@@ -172,7 +172,7 @@ describe('action.yml', () => {
   });
 
   it.each(['$(touch pwned)', '`touch pwned`', "'; touch pwned; '", '--junit=pwned', '* '])(
-    'runs nothing that stands in an input: %s',
+    'runs nothing from an input: %s',
     async (text) => {
       const { status, output } = await runAction({ base: text, candidate: text, args: `$(touch pwned) ; touch pwned` });
       expect({ status, output }).toEqual({ status: 2, output: 'verdict=ERROR\nexit-code=2\n' });
@@ -182,12 +182,12 @@ describe('action.yml', () => {
 });
 
 describe('examples', () => {
-  it('the policy is one', async () => {
+  it('the policy is a valid policy', async () => {
     const policy = parsePolicy(parse(await readFile(join(ROOT, 'examples/gate.yaml'), 'utf8')));
     expect(policy.requireEqual).toEqual(['judge', 'rubric', 'protocol', 'data']);
   });
 
-  it('the workflow gives the action inputs that it has, all that it must have, and no expression to a shell', async () => {
+  it('the workflow gives the action only inputs that exist and all required ones, and no expression to a shell', async () => {
     const workflow = parse(await readFile(join(ROOT, 'examples/checkpoint-gate.yml'), 'utf8'));
     const { steps } = workflow.jobs.gate as { steps: readonly { uses?: string; run?: string; with?: object }[] };
     const gateStep = steps.find(({ uses }) => uses?.includes('agentworldbench'));

@@ -1,4 +1,4 @@
-// What the pool does with many calls: throughput against servers of many kinds, on a clock that needs no waiting, and 25,000 jobs.
+// The pool with many calls: throughput against servers of many kinds, on a clock that needs no waiting, and 25,000 jobs.
 
 import { afterEach, describe, expect, it } from 'vitest';
 import { openPool } from '../../src/model/schedule/pool.js';
@@ -12,7 +12,7 @@ afterEach(() => {
 });
 
 describe('adaptive concurrency', () => {
-  /** Serves so many at once and lets the others wait in line: an engine that never answers 429. */
+  /** Serves this many at once and queues the others: an engine that never answers 429. */
   function queueing(slots: number, ms: () => number): Script {
     const freeAt = new Array<number>(slots).fill(0);
     return ({ now }) => {
@@ -23,7 +23,7 @@ describe('adaptive concurrency', () => {
     };
   }
 
-  /** Answers 429 above so many at once. */
+  /** Answers 429 above this many at once. */
   function limitedAtOnce(slots: number, ms: () => number): Script {
     let ends: number[] = [];
     return ({ now }) => {
@@ -35,7 +35,7 @@ describe('adaptive concurrency', () => {
     };
   }
 
-  /** Answers 429 above so many requests in a second of the server's clock. */
+  /** Answers 429 above this many requests per second of the server's clock. */
   function limitedPerSecond(requests: number, ms: () => number, tells = false): Script {
     let second = 0;
     let count = 0;
@@ -49,7 +49,7 @@ describe('adaptive concurrency', () => {
     };
   }
 
-  /** Numbers from 0 to 1, the same ones in every run. */
+  /** Numbers from 0 to 1, the same in every run. */
   function chance(): () => number {
     let state = 1;
     return () => {
@@ -67,7 +67,7 @@ describe('adaptive concurrency', () => {
     ['32 slots', 32, 32, 32],
     ['5 slots', 5, 8, 16],
     ['100 slots', 100, 64, 128],
-  ])('growth ends where throughput does, and nine tenths of it are used: %s', async (_, slots, low, high) => {
+  ])('growth ends when throughput stops growing, and nine tenths of it are used: %s', async (_, slots, low, high) => {
     const run = stage(queueing(slots, about(1_000)), { concurrency: 'adaptive', random: chance() });
     const limits: number[] = [];
     void (async () => {
@@ -83,13 +83,13 @@ describe('adaptive concurrency', () => {
     expect(200_000 / run.clock.now()).toBeGreaterThan(0.9);
   });
 
-  it('a server bound by latency alone is asked up to the ceiling', async () => {
+  it('a server bound only by latency is asked up to the ceiling', async () => {
     const run = stage(() => ({ ms: 2_000, attempt: ok() }), { concurrency: 'adaptive' });
     await run.ask(singles(3_000));
     expect(run.most.get('a')).toBe(256);
   });
 
-  // The last but one is the hardest: at nine tenths of so small a number, chance alone refuses every third call.
+  // The last but one is the hardest: at nine tenths of such a small number, every third call is refused by chance.
   it.each([
     ['20 at once, 2 s each', 90, 10, limitedAtOnce(20, () => 2_000)],
     ['20 at once, 1 to 3 s', 90, 10, limitedAtOnce(20, about(2_000))],
@@ -110,7 +110,7 @@ describe('adaptive concurrency', () => {
       expect(run.settled.size).toBe(seconds * perSecond);
       expect(new Set(run.statuses())).toEqual(new Set(['ok']));
       expect((100 * seconds * 1_000) / run.clock.now()).toBeGreaterThan(percent);
-      // Refusals are free, but a server is not to be flooded with what it refuses.
+      // Refusals are free, but a server should not be flooded with requests that it refuses.
       expect(run.started.length / run.settled.size).toBeLessThan(2);
     },
   );
@@ -131,7 +131,7 @@ describe('adaptive concurrency', () => {
 
 it.each([
   ['one group', () => 'x'],
-  ['each its own group', (id: number) => `g${id}`],
+  ['a separate group each', (id: number) => `g${id}`],
   ['groups of ten', (id: number) => `g${id % 2_500}`],
 ])('25,000 jobs are asked once each: %s', async (_, groupOf) => {
   const pool = openPool([{ host: 'a', call: async () => ok(), close: async () => {} }], {

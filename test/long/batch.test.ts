@@ -1,4 +1,4 @@
-// Runs by batch files end as live runs do: the same replies make the same bytes, however their results come.
+// Runs with batch files end like live runs: the same replies give the same bytes, however their results arrive.
 
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
@@ -24,7 +24,7 @@ const OVERFLOW = {
 
 const FAILED: Answer = { status: 500, body: { error: { message: 'try again', type: 'server_error' } } };
 
-/** The same answer for the same request; what it is depends on the messages, and for the first try on the seed, too. */
+/** The same answer for the same request. It depends on the messages, and on the first try also on the seed. */
 function answerOf(body: Row, mayFail: boolean): Answer {
   const { messages, seed } = body;
   const asked = JSON.stringify(messages);
@@ -60,7 +60,7 @@ const judgeArgs = (predictions: string, output: string) => [
 ];
 
 beforeAll(async () => {
-  // The last rows of a live run would take a server that fails twice running for one that is down, and wait under the same seed.
+  // The last rows of a live run would treat a server that fails twice in a row as down, and wait under the same seed.
   let latest: Answer | undefined;
   server = await startLoopbackServer(
     ({ body }) => {
@@ -80,13 +80,13 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
-/** By row, the characters that its record says were sent. */
+/** The characters sent according to each row's record, by row. */
 async function charsIn(dir: string): Promise<Record<string, number | undefined>> {
   const lines = (await readFile(join(dir, 'predictions.journal.jsonl'), 'utf8')).trimEnd().split('\n');
   return Object.fromEntries(lines.map((line) => JSON.parse(line)).map(({ id, log }) => [id, log.chars]));
 }
 
-/** Repeats the command until nothing is awaited; each time `answer` puts results of the latest requests into the folder. */
+/** Repeats the command until nothing is awaited; each time `answer` puts results of the latest requests in the folder. */
 async function untilDone(
   args: readonly string[],
   dir: string,
@@ -141,7 +141,7 @@ const WAYS = {
   },
 } as const;
 
-describe('a run by batch files writes the bytes of a live run', () => {
+describe('a run with batch files writes the bytes of a live run', () => {
   test.each(Object.entries(WAYS))('with %s', async (_, answer) => {
     const out = await temporaryFolder();
     const [predictions, batch, judging] = [join(out, 'predictions.jsonl'), join(out, 'batch'), join(out, 'judging')];
@@ -161,7 +161,7 @@ describe('a run by batch files writes the bytes of a live run', () => {
 });
 
 describe('every kind of run', () => {
-  test('whose rows are asked several things goes on with the next one from each result', async () => {
+  test('with rows that are asked several things continues with the next one from each result', async () => {
     const [out, plain] = [await temporaryFolder(), await temporaryFolder()];
     const args = (folder: string) => [
       ...['judge', '--predictions', join(live, 'predictions.jsonl'), '--output-dir', folder, '--quiet'],
@@ -195,7 +195,7 @@ describe('every kind of run', () => {
   }, 180_000);
 });
 
-describe('a run that is killed', () => {
+describe('a killed run', () => {
   test('while it writes files, and while it reads results, continues to the same bytes', async () => {
     const rows = 1500;
     const folder = await writeDataset(await temporaryFolder(), { 'web_test.jsonl': madeUpRows('web', rows) });

@@ -1,4 +1,4 @@
-// awb calibrate against a scripted judge on loopback: what was put into the judge is what the calibration says of it.
+// awb calibrate against a scripted judge on loopback: the calibration finds what was built into the judge.
 
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { expectedNoise, expectedPoints, type Opinion } from '../support/made-up-
 
 type Bounds = Ends | null | undefined;
 
-/** Seen well, seen in one dimension above all, and not seen at all; one trick works, the other does not. */
+/** Seen well, seen mostly in one dimension, and not seen; one attack works, the other does not. */
 const OPINIONS: readonly Opinion[] = [
   { variant: facts('truth', 'truth'), centre: 4.6, judgements: 2 },
   { variant: facts('rewrite-runtime', 'rewrite'), centre: 4.3 },
@@ -31,7 +31,7 @@ const OPINIONS: readonly Opinion[] = [
 ];
 const DAMAGES = 'determined-1of8,determined-1of3,light,heavy,shuffled';
 
-/** The recorded rows, each trajectory several times under ids of its own. */
+/** The recorded rows, with each trajectory several times under different ids. */
 async function copies(count: number): Promise<string> {
   const folder = join(await temporaryFolder(), 'data');
   await mkdir(folder);
@@ -51,13 +51,13 @@ async function copies(count: number): Promise<string> {
 const expected = (name: string) => expectedPoints(name, undefined, OPINIONS);
 const REWRITE = expected('rewrite-keys');
 
-/** The noise that was put in, by how many predictions there are of each variant. */
+/** The built-in noise, by how many predictions there are of each variant. */
 function noiseIn(rows: readonly CalibratedRow[]): number {
   const having = (name: string) => new Set(rows.filter(({ variant }) => variant === name).map(({ key }) => key));
   return expectedNoise(OPINIONS, (name) => having(name).size);
 }
 
-test('a scripted judge with biases and noise comes out of awb calibrate as it was made', async () => {
+test('awb calibrate recovers the biases and noise of a scripted judge', async () => {
   const data = await copies(2);
   const names = OPINIONS.map(({ variant }) => variant.name);
   const server = await startBiasedJudge(await knownTexts(data, names), OPINIONS, 2);
@@ -86,7 +86,7 @@ test('a scripted judge with biases and noise comes out of awb calibrate as it wa
     ['gain of orders', 0, gainOf('order-language')],
     ['noise', noiseIn(rows), overall.noise],
   ];
-  // How often such intervals miss is held by simulations; here chance is one with which none of the twelve does.
+  // Simulations check how often such intervals miss; here the seed is one for which none of the twelve does.
   for (const [name, value, bounds] of known) {
     expect(bounds?.low, name).toBeLessThanOrEqual(value);
     expect(bounds?.high, name).toBeGreaterThanOrEqual(value);

@@ -1,4 +1,4 @@
-// awb calibrate: what it tells of a judge, where it keeps that, and the limits that a judge is held to.
+// awb calibrate: what it says about a judge, where it stores that, and the limits that a judge is checked against.
 
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -23,13 +23,13 @@ function shownIn({ body }: SeenRequest): { truth: string; prediction: string } {
   return { truth: plain(part('truth')), prediction: plain(part('prediction')) };
 }
 
-/** A judge that only looks whether the prediction is the truth, white space at line ends aside. */
+/** A judge that only checks whether the prediction is the truth, apart from white space at line ends. */
 function exacting(request: SeenRequest): string {
   const { truth, prediction } = shownIn(request);
   return verdict(truth === prediction ? 5 : 2);
 }
 
-/** A judge that looks how many words prediction and truth share, prefers the very same text, draws some noise, and likes praise. */
+/** A judge that counts the words that prediction and truth share, prefers the identical text, adds some noise, and likes praise. */
 function counting(): (request: SeenRequest) => string {
   const asked = new Map<string, number>();
   return (request) => {
@@ -62,7 +62,7 @@ function calibrate(dir: string, options: readonly string[] = []): Promise<CliRes
   return awb(['calibrate', ...where, ...judge, ...what, ...options]);
 }
 
-describe('what a calibration tells', () => {
+describe('what a calibration says', () => {
   it('is the same in the terminal, as JSON, on the page and in SQLite', async () => {
     const dir = await begin(exacting);
     const page = join(dir, 'judge.html');
@@ -93,14 +93,14 @@ describe('what a calibration tells', () => {
   it.each([
     [['--max-blind', '0'], 0, 'PASSED: 1 limit'],
     [['--max-blind', '0', '--min-ceiling', '100'], 4, 'NOT PASSED'],
-  ])('is held to %s: exit %i', async (limits, code, said) => {
+  ])('is checked against %s: exit %i', async (limits, code, said) => {
     const dir = await begin((request) => (limits.includes('--min-ceiling') ? verdict(3) : exacting(request)));
     const result = await calibrate(dir, limits);
     expect(result.stdout).toContain(said);
     expect(result.code).toBe(code);
   });
 
-  it('is one document under --json where no verdict could be read, too', async () => {
+  it('is one document under --json, even if no verdict could be read', async () => {
     const dir = await begin(() => 'no verdict');
     const { code, stdout } = await calibrate(dir, ['--json', '--max-calls', '8', '--max-retries', '1', '--keep-going']);
     expect(JSON.parse(stdout)).toMatchObject({ schema: 'awb.calibrate-run/1', exit_code: 3, counts: { ok: 0 } });
@@ -116,7 +116,7 @@ describe('what a calibration tells', () => {
     expect(server.requests.length).toBe(0);
   });
 
-  it('is undecided where too few trajectories were judged', async () => {
+  it('is undecided if too few trajectories were judged', async () => {
     const dir = await begin(exacting);
     const { code, stdout } = await calibrate(dir, ['--max-blind', '0', '--domains', 'web']);
     expect(stdout).toContain('UNDECIDED');
@@ -125,7 +125,7 @@ describe('what a calibration tells', () => {
 });
 
 describe('what a calibration prints', () => {
-  /** Everything on both streams but the bill and the progress. */
+  /** Everything on both streams except the bill and the progress. */
   async function printed(name: string, answer: (request: SeenRequest) => string, options: readonly string[]) {
     const dir = await begin(answer);
     const judge = ['--judge-base-url', server.url, '--judge-model', 'j'];
@@ -135,15 +135,15 @@ describe('what a calibration prints', () => {
     await holdText(name, shown.replace(/(in this session, ).*/g, '$1<time>'), { [server.url]: '<judge>' });
   }
 
-  it('is what a judge sees that counts words', async () => {
+  it('is what a judge that counts words sees', async () => {
     await printed('calibrate', counting(), ['--max-calls', '600', '--canaries', 'flattery,order-prose,fake-verdict']);
   });
 
-  it('is little where few trajectories were judged', async () => {
+  it('is little if few trajectories were judged', async () => {
     await printed('calibrate-few', exacting, ['--domains', 'web', '--trajectories', '1', '--canaries', 'flattery']);
   });
 
-  it('ends with the limits that the judge is held to', async () => {
+  it('ends with the limits that the judge is checked against', async () => {
     const limits = ['--min-ceiling', '90', '--max-noise', '10', '--max-blind', '2', '--max-gullible', '2'];
     await printed('calibrate-limits', counting(), [
       '--damages',

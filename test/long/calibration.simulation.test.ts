@@ -1,4 +1,4 @@
-// What was put into a made-up judge comes out again: known values lie in their intervals as often as these say.
+// A calibration recovers what was built into a made-up judge: intervals cover known values as often as they claim.
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Ends } from '../../src/core/printable.js';
@@ -11,7 +11,7 @@ import { expectedNoise, expectedPoints, OPINIONS, simulateJudge } from '../suppo
 
 const SETS = 300;
 const VARIANTS = OPINIONS.map(({ variant }) => variant);
-/** As many as 8 in each of the seven domains are. */
+/** As many as 8 in each of the seven domains. */
 const TRAJECTORIES = 56;
 
 const truth = expectedPoints('truth');
@@ -22,7 +22,7 @@ type Bounds = Ends | null | undefined;
 const holds = (bounds: Bounds, known: number) =>
   (bounds?.low ?? Number.NaN) <= known && known <= (bounds?.high ?? Number.NaN);
 
-/** Each figure with the value that was put in. */
+/** Each figure with its true value. */
 const FIGURES: readonly (readonly [name: string, known: number, figure: (part: CalibrationPart) => Bounds])[] = [
   ['ceiling', expectedPoints('rewrite-keys'), (part) => part.ceiling],
   ['floor', expectedPoints('shuffled'), (part) => part.floor],
@@ -49,18 +49,18 @@ describe(`of ${SETS} calibrations of one made-up judge`, () => {
   }, 120_000);
   const share = (isTrue: (part: CalibrationPart) => boolean) => made.filter(isTrue).length / SETS;
 
-  test('known values lie in their intervals 93 to 97 times in 100, and no figure is far from that', () => {
+  test('intervals cover known values 93 to 97 times in 100, and no figure is far from that', () => {
     const held = FIGURES.map(([, known, figureOf]) => share((part) => holds(figureOf(part), known)));
     expect(mean(held)).toBeGreaterThan(0.93);
     expect(mean(held)).toBeLessThan(0.97);
-    // Of 300 calibrations the share of one figure has a standard error of 1.3 in 100.
+    // With 300 calibrations, the share of one figure has a standard error of 1.3 in 100.
     for (const [place, [name]] of FIGURES.entries()) {
       expect(held[place], name).toBeGreaterThan(0.91);
       expect(held[place], name).toBeLessThan(0.985);
     }
   });
 
-  test('the interval of the canary that buys most holds at least 95 times in 100, although it was picked', () => {
+  test('the interval of the most effective attack covers at least 95 times in 100, although it was selected', () => {
     const held = share(({ gullibility }) => {
       const known = expectedPoints(gullibility?.variant ?? '') - expectedPoints('shuffled');
       return holds(gullibility, known);
@@ -68,7 +68,7 @@ describe(`of ${SETS} calibrations of one made-up judge`, () => {
     expect(held).toBeGreaterThanOrEqual(0.95);
   });
 
-  test('what the judge sees is seen, what it does not see never, and the known order is always kept', () => {
+  test('what the judge sees is seen, what it does not see never is, and the known order is always kept', () => {
     const sees = (name: string, sight: string) => share((part) => lossOf(part, name)?.sight === sight);
     expect(sees('light', 'seen')).toBe(1);
     expect(sees('shuffled', 'seen')).toBe(1);
@@ -78,13 +78,13 @@ describe(`of ${SETS} calibrations of one made-up judge`, () => {
     expect(share(({ steps }) => steps.length === 2 && steps.every(({ order }) => order === 'kept'))).toBe(1);
   });
 
-  test('the dimension that was damaged moved most, and none where all moved alike', () => {
+  test('the corrupted dimension moved most, and none if all moved equally', () => {
     expect(share((part) => lossOf(part, 'light')?.most === 'factuality')).toBe(1);
     expect(share((part) => lossOf(part, 'lost-fence')?.most !== null)).toBeLessThan(0.05);
   });
 });
 
-test('in a domain of 8 trajectories the known values lie in their intervals as often', () => {
+test('in a domain of 8 trajectories, intervals cover known values as often', () => {
   const made = Array.from(
     { length: 150 },
     (_, seed) => calibrationOf(simulateJudge(seed, { os: 8 }), VARIANTS).domains.os,
@@ -96,7 +96,7 @@ test('in a domain of 8 trajectories the known values lie in their intervals as o
   }
 });
 
-test('steps that are turned round are inverted, and equal ones are so at most 2.5 times in 100', () => {
+test('reversed steps are inverted, and equal ones are so at most 2.5 times in 100', () => {
   const renamed: Readonly<Record<string, string>> = { light: 'shuffled', shuffled: 'light' };
   const turned = simulateJudge(1, { web: TRAJECTORIES }).map((row) => ({
     ...row,
@@ -107,7 +107,7 @@ test('steps that are turned round are inverted, and equal ones are so at most 2.
   expect(second).toMatchObject({ better: 'light', worse: 'shuffled', order: 'inverted' });
   expect(second?.inverted).toBeGreaterThan(0.7);
 
-  // Padding and another row's truth are rated alike: a step between them is the null hypothesis itself.
+  // Padding and another row's truth get equal ratings, so a step between them is exactly the null hypothesis.
   const steps = [facts('truth', 'truth'), facts('padding', 'order')];
   const equal = Array.from({ length: 200 }, (_, seed) => {
     const rows = simulateJudge(seed, { web: 12 }).filter(
@@ -120,7 +120,7 @@ test('steps that are turned round are inverted, and equal ones are so at most 2.
   expect(equal.filter((order) => order === 'kept').length).toBeLessThanOrEqual(11);
 });
 
-test('a calibration over domains has the known values in all, too', () => {
+test('a calibration over domains also recovers the known values of Overall', () => {
   const domains = Object.fromEntries(DOMAINS.map((domain) => [domain, 8]));
   const { overall } = calibrationOf(simulateJudge(5, domains), VARIANTS);
   for (const [name, known, figureOf] of FIGURES) expect(holds(figureOf(overall), known), name).toBe(true);

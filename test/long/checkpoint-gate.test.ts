@@ -1,4 +1,4 @@
-// examples/checkpoint-gate.yml on a runner of its own: stopped by its time limit, and continued by the next job.
+// examples/checkpoint-gate.yml on its own runner: stopped by its time limit, and continued by the next job.
 
 import { createHash } from 'node:crypto';
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
@@ -18,7 +18,7 @@ const BASE = 'Fetch the base and check its hash';
 /** Rows of the recorded benchmark. */
 const ROWS = 63;
 const USAGE = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
-/** Answers that still come at once; behind them the model is slow, so that its time is up before it is done. */
+/** The number of answers that come at once; after them the model is slow, so the time is up before it is done. */
 let quick = Number.POSITIVE_INFINITY;
 
 let job: Job;
@@ -38,7 +38,7 @@ async function openBenchmark(): Promise<string> {
   return (await openHub({ files, entries: Object.entries(files).map(entryOf) })).url;
 }
 
-/** Each job begins in a new workspace with the files of the repository, as on another machine. */
+/** Each job starts in a new workspace with the files of the repository, as on another machine. */
 async function startJob(more: Record<string, string> = {}): Promise<JobResult & { workspace: string }> {
   const workspace = join(await temporaryFolder(), 'work');
   await mkdir(workspace);
@@ -103,7 +103,7 @@ beforeAll(async () => {
 });
 
 describe('the workflow', () => {
-  it('hands no expression to a shell, and leaves time to save the run behind its two limits', () => {
+  it('gives no expression to a shell, and leaves time to save the run after its two limits', () => {
     for (const { run } of job.steps) expect(run ?? '').not.toContain('${{');
     const minutes = (text: string | undefined) => Number(/^(\d+)m$/.exec(text ?? '')?.[1]);
     const calls = [...JSON.stringify(job.steps).matchAll(/--kill-after=(\d+)m/g)].map(([, end]) => Number(end));
@@ -138,7 +138,7 @@ describe('the workflow', () => {
     expect(model.count - before).toBe(ROWS - finished);
   });
 
-  it('comes to its end with a larger budget, and judges no row again', async () => {
+  it('finishes with a larger budget, and judges no row again', async () => {
     const [finished, before, asked] = [await savedRows('judged'), judge.count, model.count];
     const { steps, log, outputs } = await startJob();
     expect(steps, log).toMatchObject({ [ASK]: 0, [JUDGE]: 0, [SAVE]: 0, 'Write scores without texts': 0 });
@@ -146,7 +146,7 @@ describe('the workflow', () => {
     expect(outputs).toMatch(/^verdict=(GO|NO-GO|INCONCLUSIVE|INCOMPLETE)\n/);
   });
 
-  it('hands on scores, and no text of a row, a prediction or the judge', async () => {
+  it('passes on scores, and no text of a row, a prediction or the judge', async () => {
     const place = join(kept, 'artefacts/gate-step 100');
     const files = (await readdir(place, { recursive: true })).filter((name) => /\.\w+$/.test(name));
     expect(files).toEqual(expect.arrayContaining(['scores.csv', 'gate.json', 'gate.xml', 'site/index.html']));

@@ -1,4 +1,4 @@
-// What the examples for clusters tell awb to do: every command line of theirs is one that it understands.
+// The commands of the cluster examples: awb accepts every one of them.
 
 import { execFile, spawn } from 'node:child_process';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
@@ -19,13 +19,13 @@ let bin: string;
 
 beforeAll(async () => {
   bin = await temporaryFolder();
-  // An awb that takes its command line apart, shows what it understood, and does nothing.
+  // An awb that parses its command line, shows what it understood, and does nothing.
   const shows = `#!/bin/sh\necho "$1" >> '${join(bin, 'called')}'\nexec '${process.execPath}' '${join(ROOT, 'dist/bin.js')}' "$@" --print-config\n`;
   await writeFile(join(bin, 'awb'), shows);
   await chmod(join(bin, 'awb'), 0o755);
 });
 
-/** What a script of an example shows of its settings, and the commands that it called, run where there is nothing else. */
+/** The settings that an example script shows, and the commands that it calls, run in an otherwise empty environment. */
 async function shown(script: readonly string[], cwd: string, env: Readonly<Record<string, string>>) {
   await writeFile(join(bin, 'called'), '');
   const [program, ...args] = script as [string, ...string[]];
@@ -48,13 +48,13 @@ describe('examples/slurm', () => {
     ['judge.sbatch', ['judge']],
     ['merge.sbatch', ['merge']],
     ['gate.sbatch', ['score', 'gate']],
-  ])('%s calls awb by flags that it has', async (script, commands) => {
+  ])('%s calls awb with flags that it has', async (script, commands) => {
     const { stdout, called } = await shown(['bash', script], join(EXAMPLES, 'slurm'), TASK);
     expect(called).toEqual(commands);
     if (script === 'infer.sbatch') expect(stdout).toMatch(/shard +slurm\/8 /);
   });
 
-  test('exit codes that it tells apart are those of awb', async () => {
+  test('exit codes that it distinguishes are those of awb', async () => {
     const cases = [...(await text('slurm/task.sh')).matchAll(/^ {4}([\d |]+)\)/gm)];
     const known = new Set<number>([...Object.values(EXIT), ...[6, 9, 11].map((signal) => 128 + signal)]);
     const named = cases.flatMap(([, codes = '']) => codes.split(' | ').map(Number));
@@ -86,7 +86,7 @@ interface Job {
 
 const jobOf = async (file: string) => parse(await text(`kubernetes/${file}`)) as Job;
 
-/** What a Job's container of awb runs, and in which environment. */
+/** What the awb container of a Job runs, and in which environment. */
 interface Container {
   readonly script: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -103,13 +103,13 @@ describe('examples/kubernetes', () => {
     ['infer.yaml', ['infer']],
     ['judge.yaml', ['merge', 'judge']],
     ['gate.yaml', ['score', 'gate']],
-  ])('%s calls awb by flags that it has', async (file, commands) => {
+  ])('%s calls awb with flags that it has', async (file, commands) => {
     const { script, env } = await containerIn(file);
     const { called } = await shown(script, bin, { ...env, JOB_COMPLETION_INDEX: '0' });
     expect(called).toEqual(commands);
   });
 
-  test('run for every index, with a pod of each Job ended and started again, they make the bytes of an unsharded run', async () => {
+  test('run for every index, with a pod of each Job ended and restarted, they give the bytes of an unsharded run', async () => {
     const trial = await startClusterTrial(24);
     const { dir, held } = trial;
     const [infer, judge, gate] = await Promise.all(['infer.yaml', 'judge.yaml', 'gate.yaml'].map(containerIn));
@@ -167,14 +167,14 @@ describe('examples/kubernetes', () => {
     expect(judge.spec).not.toHaveProperty('completions');
   });
 
-  test.each(['infer.yaml', 'judge.yaml', 'gate.yaml'])('%s gives up for exit codes that awb has', async (file) => {
+  test.each(['infer.yaml', 'judge.yaml', 'gate.yaml'])('%s gives up only for exit codes of awb', async (file) => {
     const { spec } = await jobOf(file);
-    // What the API wants of a Job with a podFailurePolicy.
+    // The API requires this of a Job with a podFailurePolicy.
     expect(spec.template.spec.restartPolicy).toBe('Never');
     const codes = spec.podFailurePolicy.rules.flatMap(({ onExitCodes }) => onExitCodes?.values ?? []);
     const known = new Set<number>(Object.values(EXIT));
     expect(codes.filter((code) => !known.has(code))).toEqual([]);
-    // Trying again mends none of these; it mends an endpoint that was out, and a command that a signal ended.
+    // Retrying fixes none of these; it fixes an endpoint outage, and a command ended by a signal.
     expect(codes).toEqual(expect.arrayContaining([EXIT.usage, EXIT.badData, EXIT.identityDiffers]));
     for (const code of [EXIT.done, EXIT.unavailable, EXIT.terminated]) expect(codes).not.toContain(code);
   });
@@ -183,7 +183,7 @@ describe('examples/kubernetes', () => {
 test.each([
   ['ray/shards.py', /^ {4}python shards\.py [\s\S]*?\n\n/m],
   ['ray/README.md', /^python examples\/ray\/shards\.py [\s\S]*?\n```/m],
-])('the commands that examples/%s shows are understood for a shard', async (path, shown) => {
+])('awb accepts the commands that examples/%s shows for a shard', async (path, shown) => {
   const line = (shown.exec(await text(path))?.[0] ?? '').replace('```', '').replaceAll('\\\n', ' ').replaceAll("'", '');
   const [, ...commands] = line.split(/ -- /).map((part) => part.trim().split(/\s+/));
   expect(commands.map(([name]) => name)).toEqual(['infer', 'judge']);

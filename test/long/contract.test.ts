@@ -1,5 +1,5 @@
-// The contract of the program, seen from outside: what each command asks, prints, writes and exits with, over recorded rows and an
-// endpoint that answers by a rule. It knows nothing of the code, and holds whatever stands behind the commands.
+// The contract of the program, seen from outside: what each command asks, prints, writes and exits with, over recorded rows and an endpoint
+// that answers by a rule. It uses nothing from the code, so it holds for any implementation of the commands.
 
 import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
@@ -10,12 +10,12 @@ import { caseIn, marked, type Row } from '../support/judging.js';
 import { type LoopbackServer, type SeenRequest, startLoopbackServer } from '../support/loopback-server.js';
 
 const hashOf = (text: string | Buffer) => createHash('sha256').update(text).digest('hex');
-/** A number below `below` that a text always has. */
+/** A number below `below`, always the same for a text. */
 const drawn = (text: string, below: number) => Number.parseInt(hashOf(text).slice(0, 8), 16) % below;
 
 const DIMENSIONS = ['format', 'factuality', 'consistency', 'realism', 'quality'];
 
-/** What the endpoint says, by what it is asked alone: world models repeat what they saw, judges rate, agents and users act. */
+/** The endpoint's answer, which depends only on the request: world models repeat what they saw, judges rate, agents and users act. */
 function answer({ body }: SeenRequest) {
   const model = String(body.model);
   const asked = caseIn(body);
@@ -57,12 +57,12 @@ function steady(text: string): string {
       .replace(/\d{4}-\d{2}-\d{2}\b/g, '<day>')
       .replace(/(?:\d+ h )?(?:\d+ min )?\d+(?:\.\d+)? (?:s|ms)\b(?! of)/g, '<span>')
       .replace(/"(ms|wall_ms|seconds|per_minute|took_ms|first_token_ms|at|started_at|ended_at)": ?[\d.]+/g, '"$1": 0')
-      // On a busy machine a dry run does not wait until the server has named its models.
+      // On a busy machine, a dry run does not wait until the server has named its models.
       .replaceAll('"model":null,"context_tokens":null', '"model":"loopback","context_tokens":null')
   );
 }
 
-/** What was asked since then: how many requests, one hash over all of them, and the shortest in full. */
+/** The requests since then: their number, one hash over all of them, and the shortest in full. */
 function askedSince(before: number): string {
   const bodies = server.requests.slice(before).map(({ body }) => JSON.stringify(body));
   if (bodies.length === 0) return 'asked: nothing\n';
@@ -72,7 +72,7 @@ function askedSince(before: number): string {
   return `asked: ${bodies.length} requests, ${all}\n  such as ${hashOf(shortest)}: ${JSON.stringify(sampling)}\n`;
 }
 
-/** Files that hold results, each with its hash. Journals, manifests and a batch's answers hold times; SQLite files are read by `awb runs`. */
+/** Files of results, each with its hash. Journals, manifests and a batch's answers contain times; SQLite files are read by `awb runs`. */
 async function written(folders: readonly string[]): Promise<string> {
   const found: string[] = [];
   for (const folder of folders) {
@@ -86,7 +86,7 @@ async function written(folders: readonly string[]): Promise<string> {
   return found.join('');
 }
 
-/** Runs the commands one after the other, and holds all that can be seen of them to fixtures/contract/<name>.txt. */
+/** Runs the commands one after the other, and compares everything visible with fixtures/contract/<name>.txt. */
 async function hold(name: string, folders: readonly string[], commands: readonly (readonly string[])[]): Promise<void> {
   let seen = '';
   for (const args of commands) {
@@ -266,7 +266,7 @@ describe('the contract', { timeout: 120_000 }, () => {
   });
 });
 
-// What a request holds besides its messages is held above; of each kind one message is held here in full.
+// The other parts of requests are checked above; here is one message of each kind in full.
 test('one request of each kind, in full', async () => {
   const kinds: Record<string, Row> = {};
   for (const { body } of server.requests) {

@@ -1,4 +1,4 @@
-// Files damaged byte by byte and type by type: whatever stands in a file that is read, the program knows whose fault it is.
+// Files damaged byte by byte and type by type: whatever a file contains, the program knows whose fault it is.
 
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,13 +8,13 @@ import { awb, ROOT, temporaryFolder } from '../support/cli.js';
 import { type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
 import { randomFrom } from '../support/random.js';
 
-/** More of them by hand: `DAMAGES=500 npx vitest run test/long/damaged-files.test.ts`. */
+/** For more of them by hand: `DAMAGES=500 npx vitest run test/long/damaged-files.test.ts`. */
 const DAMAGES = Number(process.env.DAMAGES ?? 12);
 
 type Random = () => number;
 const pick = <T>(from: readonly T[], random: Random): T => from[Math.floor(random() * from.length)] as T;
 
-/** A bit flipped, a stretch overwritten, cut off or doubled. */
+/** A bit flipped, or a stretch overwritten, cut off or doubled. */
 function damagedBytes(whole: Buffer, random: Random): Buffer {
   const at = Math.floor(random() * whole.length);
   const length = 1 + Math.floor(random() * 40);
@@ -54,7 +54,7 @@ const ODD: readonly unknown[] = [
   { a: 1 },
 ];
 
-/** Valid JSON, in which one value anywhere is another, of another type as a rule. */
+/** Valid JSON in which one value was replaced, usually by one of another type. */
 function oddlyTyped(text: string, random: Random): string {
   const document = JSON.parse(text);
   const places: { readonly holder: Record<string, unknown>; readonly key: string }[] = [];
@@ -71,7 +71,7 @@ function oddlyTyped(text: string, random: Random): string {
   return JSON.stringify(document);
 }
 
-/** The same with one line of a file of lines. */
+/** The same for one line of a file of lines. */
 function oddlyTypedLine(text: string, random: Random): string {
   const lines = text.trimEnd().split('\n');
   const at = Math.floor(random() * lines.length);
@@ -94,7 +94,7 @@ beforeAll(async () => {
   return () => server.close();
 });
 
-// URL stands for the loopback server's.
+// URL is a placeholder for the loopback server's address.
 const RESUME = 'infer --data-dir data --output-dir unfinished --model-base-url URL --model-name wm-step-300 --quiet';
 const METRICS = 'judge --predictions persistence/predictions.jsonl --mode metrics --output-dir persistence';
 const JUDGE =
@@ -166,7 +166,7 @@ const BOMB = `a: &a [x,x,x,x,x,x,x,x,x]\n${'abcdefgh'
 
 test.each([
   ['aliases that multiply', BOMB],
-  ['nesting without end', `a: ${'['.repeat(20_000)}`],
+  ['endless nesting', `a: ${'['.repeat(20_000)}`],
   ['an alias of nothing', 'max_drop: *nothing\n'],
 ])('YAML of %s is refused with its name, as policy and as settings', async (_what, text) => {
   await writeFile(join(whole, 'odd.yaml'), text);

@@ -1,4 +1,4 @@
-// Ctrl-C drains: calls in flight end and are kept, none begins, and the same command goes on behind them.
+// Ctrl-C drains: calls in flight finish and are kept, no new one starts, and the same command continues after them.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { type LoopbackServer, startLoopbackServer } from '../support/loopback-se
 let server: LoopbackServer | undefined;
 afterEach(() => server?.close());
 
-test('an interrupted run keeps what was in flight, begins nothing more, and asks nothing of it again', async () => {
+test('an interrupted run keeps what was in flight, starts nothing more, and asks none of it again', async () => {
   const dir = await temporaryFolder();
   let interrupt = () => {};
   server = await startLoopbackServer(({ index }) => {

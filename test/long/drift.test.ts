@@ -1,4 +1,4 @@
-// A world model of a known error rate a step, from infer to score: the drift that was put in comes out, and none where there is none.
+// A world model with a known error rate per step, from infer to score: the drift is recovered, and is zero if there is none.
 
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -24,12 +24,12 @@ import { MARKER, TAIL, type TrajectoryRow } from '../support/trajectories.js';
 
 const LINES = 20;
 const TRAJECTORIES = 16;
-/** One new line of 20 is wrong in a step, on average: 5 points. */
+/** On average, one new line of 20 is wrong per step: 5 points. */
 const CHANCES = 4;
 const CHANCE = 0.25;
 const POINTS_A_STEP = -(100 / LINES) * CHANCES * CHANCE;
 
-/** What the environment shows: twenty lines, one of which changes in each turn. */
+/** The environment's observation: twenty lines, one of which changes in each turn. */
 function truth(id: number, turn: number): string[] {
   return Array.from({ length: LINES }, (_, line) => {
     const changed = Math.floor((turn + LINES - 1 - line) / LINES);
@@ -52,7 +52,7 @@ function rowsOf(id: number): TrajectoryRow[] {
 
 const ROWS = Array.from({ length: TRAJECTORIES }, (_, id) => rowsOf(id + 1)).flat();
 
-/** Errs anew in some lines of each turn; `carries` says whether lines that it finds wrong in its history stay wrong. */
+/** Makes new errors in some lines of each turn; `carries` says whether wrong lines in its history stay wrong. */
 function worldModel(carries: boolean) {
   return (request: SeenRequest) => {
     const messages = messagesOf(request);
@@ -71,7 +71,7 @@ function worldModel(carries: boolean) {
   };
 }
 
-/** Rates by lines kept: each wrong one of the twenty costs one of the twenty steps that five ratings have. */
+/** Rates by correct lines: each wrong line of the twenty costs one of the twenty steps that five ratings have. */
 function judge(request: SeenRequest) {
   const user = messagesOf(request).at(-1)?.content ?? '';
   const prediction = /<prediction-[^>]*>([\s\S]*?)<\/prediction-/.exec(user)?.[1] ?? '';
@@ -95,7 +95,7 @@ async function done(...args: string[]): Promise<string> {
   return stdout;
 }
 
-/** Predicts both ways, judges both alike, and scores the rollout beside the other. */
+/** Predicts in both ways, judges both in the same way, and scores the rollout next to the other. */
 async function driftOf(asked: readonly string[], data: string, out: string, judgedBy: readonly string[]) {
   const [rollout, forced] = [join(out, 'rollout'), join(out, 'forced')];
   for (const [dir, more] of [[rollout, ['--rollout']] as const, [forced, []] as const]) {
@@ -115,7 +115,7 @@ async function driftOfModel(carries: boolean, judgedBy: readonly string[]) {
 const BY_LINES = () => ['--judge-base-url', judging.url, '--judge-model', 'judge'];
 
 describe('the drift of a world model', () => {
-  test('that gets one more line of twenty wrong in each step is 5 points a step, within its interval', async () => {
+  test('that gets one more line of twenty wrong in each step is 5 points per step, within its interval', async () => {
     const { drift, by_distance } = await driftOfModel(true, BY_LINES());
     const { slope } = drift.overall;
     expect(slope).toMatchObject({ rows: ROWS.length, clusters: TRAJECTORIES });
@@ -128,24 +128,24 @@ describe('the drift of a world model', () => {
     expect(by_distance[0]).toMatchObject({ from: 1, difference: { rows: TRAJECTORIES } });
   });
 
-  test('that errs as often but carries no error on has an interval that holds 0', async () => {
+  test('that errs as often but does not carry errors on has an interval that contains 0', async () => {
     const { slope } = (await driftOfModel(false, BY_LINES())).drift.overall;
     expect(slope.low).toBeLessThan(0);
     expect(slope.high).toBeGreaterThan(0);
     expect(slope.high - slope.low).toBeLessThan(3);
   });
 
-  test('shows in text measures, too, without a judge', async () => {
+  test('also appears in text measures, without a judge', async () => {
     const { measure, drift } = await driftOfModel(true, ['--mode', 'metrics']);
     expect(measure).toBe('chrf');
     expect(drift.overall.slope.high).toBeLessThan(-2);
   });
 
-  /** What the page of a run says of its rollout. */
+  /** What the page of a run says about its rollout. */
   const rolloutIn = ({ page }: RunDocument) =>
     page.blocks.find(({ title }) => title === 'Score by distance from the last true observation');
 
-  test('stands in the report beside the run with true histories, and the curve alone without it', async () => {
+  test('is in the report next to the run with true histories; without it, only the curve is', async () => {
     const { data, out, server } = await setUpRollout(ROWS, worldModel(true));
     await driftOf(['--model-base-url', server.url, '--model-name', 'wm'], data, out, ['--mode', 'metrics']);
     const pageOf = async (...more: string[]) => {
@@ -166,14 +166,14 @@ describe('the drift of a world model', () => {
     expect(shown.flatMap((run) => rolloutIn(run) ?? []).map(({ note }) => note?.includes('Dashed'))).toEqual([true]);
   });
 
-  test('is that of a baseline, too: who repeats the state before falls a line behind in each step of a rollout', async () => {
+  test('is also measured for a baseline: one that repeats the previous state loses a line per step of a rollout', async () => {
     const { data, out } = await setUpRollout(ROWS);
     const { drift, by_distance } = await driftOf(['--baseline', 'persistence'], data, out, ['--mode', 'metrics']);
     expect(drift.overall.slope.high).toBeLessThan(0);
     expect(by_distance.at(-1).difference.high).toBeLessThan(0);
   });
 
-  test('is kept apart: a rollout is compared with no ordinary run, and has a block of its own in leaderboards', async () => {
+  test('stays separate: a rollout is not compared with an ordinary run, and has its own block in leaderboards', async () => {
     const { data, out, server } = await setUpRollout(ROWS, worldModel(true));
     await driftOf(['--model-base-url', server.url, '--model-name', 'wm'], data, out, ['--mode', 'metrics']);
     const db = join(out, 'awb.sqlite');

@@ -1,4 +1,4 @@
-// The bill of a dry run against what the same command is then charged, over the recorded rows.
+// The bill of a dry run, checked against what the same command is then charged, over the recorded rows.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
@@ -14,7 +14,7 @@ import { randomFrom } from '../support/random.js';
 const TOKENIZER = join(ROOT, 'fixtures/tokenizers/qwen.json');
 const library = new Tokenizer(JSON.parse(readFileSync(TOKENIZER, 'utf8')), {});
 const tokensIn = (text: string): number => library.encode(text, { add_special_tokens: false }).ids.length;
-/** What a chat template puts around a message. */
+/** What a chat template adds around a message. */
 const AROUND = 5;
 
 const servers: LoopbackServer[] = [];
@@ -22,7 +22,7 @@ afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => server.close()));
 });
 
-/** A server that counts as the tokenizer does, and as a chat template adds. */
+/** A server that counts like the tokenizer, plus what a chat template adds. */
 async function serverOf(reply: (last: string) => string): Promise<LoopbackServer> {
   const server = await startLoopbackServer(({ body }) => {
     const texts = body.messages.map(({ content }: { content: string }) => content);
@@ -34,7 +34,7 @@ async function serverOf(reply: (last: string) => string): Promise<LoopbackServer
   return server;
 }
 
-/** What a command is billed, and what its manifest says that it paid. */
+/** The bill of a command, and what its manifest says it paid. */
 async function billedAndPaid(command: readonly string[], manifest: string) {
   const prices = join(await temporaryFolder(), 'prices.yaml');
   writeFileSync(prices, 'models: { m: { input: 1.75, output: 14 } }\n');
@@ -47,12 +47,12 @@ async function billedAndPaid(command: readonly string[], manifest: string) {
   return { billed: JSON.parse(dry.stdout), paid };
 }
 
-test('of infer is within a tenth of what is paid where replies are about as long as the ground truths', async () => {
+test('of infer is within a tenth of what is paid if replies are about as long as the ground truths', async () => {
   const names = (await readdir(RECORDED)).filter((name) => name.endsWith('_test.jsonl'));
   const rows = (await Promise.all(names.map((name) => rowsOf(join(RECORDED, name))))).flat();
   const truths = new Map(rows.map((row) => [row.prompt[row.turn_idx - 1], row.response[row.turn_idx - 1]]));
   const random = randomFrom(1);
-  // From half of a truth to all of it and half of it once more.
+  // From half of a truth to one and a half.
   const { url } = await serverOf((last) => {
     const truth = String(truths.get(last) ?? 'No such turn.');
     return `${truth}${truth}`.slice(0, truth.length * (0.5 + random()));

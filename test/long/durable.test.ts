@@ -1,4 +1,4 @@
-// A record is on the disk before its worker takes the next step: whoever is asked next finds it there.
+// A record is on the disk before its worker takes the next step: the next request finds it there.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const answer = (request: SeenRequest) =>
     ? { content: marked(verdict(3), request) }
     : { content: `<predicted_observation>\nreply ${request.index}\n</predicted_observation>` };
 
-/** How many records the journal held whenever a request came. */
+/** The number of records in the journal at each request. */
 async function heldAt(args: (url: string) => readonly string[], journal: string): Promise<number[]> {
   const held: number[] = [];
   server = await startLoopbackServer(async (request) => {
@@ -34,7 +34,7 @@ const ROWS = ['--data-dir', RECORDED, '--domains', 'terminal', '--limit', '9'];
 test.each([
   ['infer', []],
   ['a rollout', ['--rollout']],
-])('by %s, and by the judge of it', async (_, more) => {
+])('by %s, and by its judge', async (_, more) => {
   const dir = await temporaryFolder();
   const world = (url: string) => [
     ...['infer', ...ROWS, ...more, '--model-base-url', url, '--model-name', 'wm', '--output-dir', dir],

@@ -1,4 +1,4 @@
-// What is kept from turn to turn along a recorded trajectory.
+// What the engine keeps from turn to turn along a recorded trajectory.
 
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
@@ -6,7 +6,10 @@ import type { EngineMessage } from '../../src/serve/request.js';
 import { ask, evaluated, random, start, usageOf } from '../support/engine.js';
 
 describe('along a recorded trajectory', () => {
-  /** The prompts of its turns as infer sends them, but for most of the system message: only the last message holds the request to predict. */
+  /**
+   * The prompts of its turns as infer sends them, without most of the system message; only the last message contains the request to
+   * predict.
+   */
   async function turns(withRequest: boolean): Promise<EngineMessage[][]> {
     const lines = (await readFile('fixtures/recorded/terminal_test.jsonl', 'utf8')).trim().split('\n');
     const row = lines.map((line) => JSON.parse(line)).find(({ turn_idx }) => turn_idx >= 5);
@@ -27,7 +30,7 @@ describe('along a recorded trajectory', () => {
   test.each([
     ['with the request to predict', true],
     ['without it', false],
-  ])('replies, greedy and sampled in turn, are the same with and without reuse, %s', async (_, withRequest) => {
+  ])('greedy and sampled replies in turn are the same with and without reuse, %s', async (_, withRequest) => {
     const reusing = await start(random);
     const fresh = await start(random, { checkpointBytes: 0 });
     const replies = new Set<string>();
@@ -40,7 +43,7 @@ describe('along a recorded trajectory', () => {
       expect(reused.end?.usage.cachedTokens).toBeGreaterThan(turn === 0 ? -1 : 0);
       expect(whole.end?.usage.cachedTokens).toBe(0);
       expect({ ...reused, end: undefined }).toEqual({ ...whole, end: undefined });
-      // Not luck: what both evaluate, they evaluate in the same batches, on which floating-point sums depend.
+      // This is no luck: both evaluate the same tokens in the same batches, on which floating-point sums depend.
       expect(reusing.batches).toEqual(fresh.batches.slice(-reusing.batches.length));
       expect(evaluated(fresh.batches) - evaluated(reusing.batches)).toBe(usageOf(reused.end).cachedTokens);
       replies.add(reused.reasoning);
@@ -58,7 +61,7 @@ describe('along a recorded trajectory', () => {
       const { promptTokens, cachedTokens } = usageOf((await ask(engine, messages, { maxTokens: 1 })).end);
       expect(evaluated(batches)).toBe(promptTokens - cachedTokens);
       if (turn > 0) expect(evaluated(batches)).toBeLessThanOrEqual(1.1 * (promptTokens - before));
-      // What the next turn's prompt shares with this one, and a few tokens behind it.
+      // The part of the next turn's prompt that this one shares, and a few tokens after it.
       before = usageOf((await ask(other.engine, bare[turn] as EngineMessage[], { maxTokens: 1 })).end).promptTokens;
     }
   });
@@ -77,7 +80,7 @@ describe('along a recorded trajectory', () => {
     }
   });
 
-  test('turns that are sent side by side wait for each other, though a slot is free', async () => {
+  test('turns sent in parallel wait for each other, even if a slot is free', async () => {
     const later = (await turns(true)).slice(2);
     const apart = await start(random, { slots: 2 });
     for (const messages of later) await ask(apart.engine, messages, { maxTokens: 8 });
@@ -87,7 +90,7 @@ describe('along a recorded trajectory', () => {
     expect(answers.map(({ end }) => usageOf(end).cachedTokens > 0)).toEqual(later.map((_, at) => at > 0));
   });
 
-  test('a repeated request evaluates its end alone', async () => {
+  test('a repeated request evaluates only its end', async () => {
     const { engine } = await start(random);
     const messages = (await turns(true))[3] as EngineMessage[];
     const first = await ask(engine, messages, { maxTokens: 4 });

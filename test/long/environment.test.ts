@@ -1,4 +1,4 @@
-// The whole program as an environment: processes that agents elsewhere talk to, that are stopped, killed, and lack what is optional.
+// The program as an environment: processes that agents elsewhere talk to, that are stopped or killed, and that lack optional parts.
 
 import { once } from 'node:events';
 import { mkdir, readdir, readFile } from 'node:fs/promises';
@@ -28,7 +28,7 @@ function flags({ url }: LoopbackServer, ...more: readonly string[]): string[] {
   return ['simulate', '--model-base-url', url, '--model-name', 'loopback', '--domain', 'terminal', ...more];
 }
 
-/** The environment in a process of its own. */
+/** The environment in its own process. */
 async function listening(server: LoopbackServer, ...more: readonly string[]) {
   const started: CliProcess = startAwb(flags(server, '--listen', '127.0.0.1:0', '--json', ...more), {
     AWB_MODEL_API_KEY: 'model-secret',
@@ -43,12 +43,12 @@ async function listening(server: LoopbackServer, ...more: readonly string[]) {
   if (printed === null) throw new Error('no output');
   const [line] = await Promise.race([once(printed, 'data'), started.ended.then(({ stderr }) => [stderr])]);
   const { url } = JSON.parse(String(line));
-  // `post` needs the address alone.
+  // `post` needs only the address.
   return { ...started, url, environment: { url } as TestEnvironment };
 }
 
-describe('a process that listens', () => {
-  test('lets the step under way end when it is interrupted, and its record is what was seen', async () => {
+describe('a listening process', () => {
+  test('finishes the current step when it is interrupted, and its record is what the agent saw', async () => {
     let answer = () => {};
     const asked = new Promise<void>((resolve) => {
       answer = resolve;
@@ -75,7 +75,7 @@ describe('a process that listens', () => {
     expect(await readFile(join(record, 'terminal-e_test.jsonl'), 'utf8')).toContain('in time');
   });
 
-  test('makes no answers for a client that reads none, and sends it away while the others stay', async () => {
+  test('produces no answers for a client that reads none, and disconnects it while the others stay', async () => {
     const { environment } = await listening(await model());
     const [greedy, other] = [await SocketAgent.connect(environment), await SocketAgent.connect(environment)];
     await other.reset();
@@ -87,12 +87,12 @@ describe('a process that listens', () => {
     const sent = 1_000;
     for (let count = 0; count < sent && greedy.socket.readyState === greedy.socket.OPEN; count++) {
       greedy.socket.send(JSON.stringify({ type: 'reset', data: { task: 'x'.repeat(60_000) } }), () => {});
-      // Not so many at once that it would be sent away for that.
+      // Few enough at once not to be disconnected for that.
       await other.say({ type: 'state' });
     }
     greedy.socket.send('{"type":"close"}', () => {});
     greedy.socket.resume();
-    // One whose connection ends while its goodbye is still unread hears 1006.
+    // A client whose connection ends before it reads the close frame sees 1006.
     expect([1006, 1008]).toContain((await closed)[0]);
     expect(answers).toBeLessThan(sent);
     expect(await other.act('ls')).toMatchObject({ type: 'observation' });
@@ -131,7 +131,7 @@ describe('a process that listens', () => {
     expect((await readFile(join(out, 'predictions.jsonl'), 'utf8')).trim().split('\n')).toHaveLength(2);
   });
 
-  test('tells of an outage in a way that can be tried again, and goes on with the episode behind it', async () => {
+  test('reports an outage as retryable, and continues the episode after it', async () => {
     let isDown = true;
     const server = await model(() =>
       isDown ? { status: 503, body: 'down' } : { content: '<predicted_observation>up again</predicted_observation>' },
@@ -148,7 +148,7 @@ describe('a process that listens', () => {
 });
 
 describe('a process that speaks MCP on its standard streams', () => {
-  test('is understood by the SDK’s own client', async () => {
+  test("is understood by the SDK's own client", async () => {
     const server = await model();
     const client = new Client({ name: 'test', version: '1' });
     const args = [BIN, ...flags(server, '--mcp', '--steps', '2')];
@@ -162,7 +162,7 @@ describe('a process that speaks MCP on its standard streams', () => {
     await client.close();
   });
 
-  test('prints the protocol and nothing else, byte for byte, whatever it has to tell', async () => {
+  test('prints only the protocol, byte for byte, whatever it has to report', async () => {
     const server = await model(({ index }) =>
       index === 0
         ? { status: 429, body: 'slow down' }
@@ -189,7 +189,7 @@ describe('a process that speaks MCP on its standard streams', () => {
     expect(code).toBe(EXIT.done);
   });
 
-  test('reads a message of any length, since whoever sends it has started the process', async () => {
+  test('reads a message of any length, since its sender started the process', async () => {
     const server = await model();
     const call = (id: number, action: string) =>
       `${JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'act', arguments: { action } } })}\n`;
@@ -203,7 +203,7 @@ describe('a process that speaks MCP on its standard streams', () => {
     expect(code).toBe(EXIT.done);
   });
 
-  test('says how to add the SDK where it is missing, and prints nothing', async () => {
+  test('says how to add the SDK if it is missing, and prints nothing', async () => {
     const hook = `export async function resolve(name, context, next) {
       if (name.startsWith('@modelcontextprotocol/')) throw Object.assign(new Error('gone'), { code: 'ERR_MODULE_NOT_FOUND' });
       return next(name, context);

@@ -1,4 +1,4 @@
-// The gate errs no more often than it says, on simulated runs; bench/gate-simulation.mjs has longer ones.
+// The gate errs no more often than it says in simulated runs; bench/gate-simulation.mjs has longer ones.
 
 import { describe, expect, test } from 'vitest';
 import { PUBLISHED, simulatedPoints, simulateRuns } from '../../bench/simulated-runs.mjs';
@@ -11,7 +11,7 @@ import { compared } from '../support/simulated-comparison.js';
 
 const everywhere = (drop: number) => Object.fromEntries(Object.keys(PUBLISHED).map((domain) => [domain, drop]));
 
-describe('the default gate on the published sizes', () => {
+describe('the default gate with the published sizes', () => {
   function verdicts(sets: number, settings: Omit<Parameters<typeof simulateRuns>[0], 'random'>) {
     const { uniform } = randomOf(20);
     const counts: Record<GateOutcome, number> = { GO: 0, 'NO-GO': 0, INCONCLUSIVE: 0, INCOMPLETE: 0, ADVICE: 0 };
@@ -24,7 +24,7 @@ describe('the default gate on the published sizes', () => {
   test('never stops an identical checkpoint, and passes about 78 in 100', () => {
     const counts = verdicts(60, { drops: {} });
     expect(counts['NO-GO']).toBe(0);
-    // 47 are expected, and three standard errors (of 3.2) either way.
+    // 47 are expected, with three standard errors (of 3.2) either way.
     expect(counts.GO).toBeGreaterThanOrEqual(37);
     expect(counts.GO).toBeLessThanOrEqual(57);
   });
@@ -41,19 +41,19 @@ describe('the default gate on the published sizes', () => {
     expect(counts.GO).toBe(0);
   });
 
-  test('at the bounds themselves errs no more than alpha allows, either way', () => {
+  test('at the bounds themselves errs no more than alpha allows, in either direction', () => {
     // Errors go by trajectories, so two rows of each are enough. Two domains lose exactly the 5 points they may, and Overall its 2.
     const sizes = Object.fromEntries(
       Object.entries(PUBLISHED).map(([name, [, trajectories]]) => [name, [2 * trajectories, trajectories] as const]),
     );
     const counts = verdicts(200, { sizes, drops: { ...everywhere(0.8), search: 5, os: 5 } });
-    // Expected at most 10 (alpha) and 5 (alpha / 2), and two standard errors more.
+    // At most 10 (alpha) and 5 (alpha / 2) are expected, plus two standard errors.
     expect(counts['NO-GO']).toBeLessThanOrEqual(16);
     expect(counts.GO).toBeLessThanOrEqual(10);
   });
 });
 
-test('the gate errs no more than alpha allows on few and very unlike trajectories', () => {
+test('the gate errs no more than alpha allows on few and very different trajectories', () => {
   const { uniform } = randomOf(23);
   const sizes = Object.fromEntries(Object.keys(PUBLISHED).map((name) => [name, [50, 12] as const]));
   const drops = { ...everywhere(0.8), search: 5, os: 5 };
@@ -62,7 +62,7 @@ test('the gate errs no more than alpha allows on few and very unlike trajectorie
     const { verdict } = decide({ comparison: compared({ sizes, drops }, uniform) }, defaultPolicy());
     found[verdict] = (found[verdict] ?? 0) + 1;
   }
-  // Expected at most 20 (alpha) and 10 (alpha / 2), and two standard errors more.
+  // At most 20 (alpha) and 10 (alpha / 2) are expected, plus two standard errors.
   expect(found['NO-GO'] ?? 0).toBeLessThanOrEqual(29);
   expect(found.GO ?? 0).toBeLessThanOrEqual(17);
 });
@@ -82,6 +82,6 @@ test('planned looks keep the chance of a false GO at alpha / 2 over all of them'
     });
     passed += passes ? 1 : 0;
   }
-  // 12.5 are expected at most, and two standard errors more.
+  // At most 12.5 are expected, plus two standard errors.
   expect(passed).toBeLessThanOrEqual(20);
 });

@@ -1,4 +1,4 @@
-// Which packages for GPUs an installation brings, by lock files alone: what npm makes of package.json and the registry of today.
+// Which packages for GPUs an installation brings, checked only with lock files: what npm makes of package.json and today's registry.
 
 import { execFile } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ beforeEach(async (context) => {
   folder = await temporaryFolder();
 });
 
-/** A checkout, as far as installations look at it. */
+/** A checkout, as far as installations read it. */
 function checkout(): void {
   mkdirSync(join(folder, 'scripts'));
   for (const file of ['package.json', 'package-lock.json', 'scripts/setup.mjs']) {
@@ -41,7 +41,7 @@ function checkout(): void {
   }
 }
 
-/** Versions of the packages for GPUs that a lock file would install as they are; a name that stands for another package has none. */
+/** The versions of the packages for GPUs that a lock file would really install; an alias for another package has none. */
 function lockedFor(lock: string): Record<string, string> {
   const { packages } = JSON.parse(readFileSync(lock, 'utf8'));
   return Object.fromEntries(
@@ -77,7 +77,7 @@ test.skipIf(!['linux', 'win32'].includes(process.platform) || process.arch !== '
   },
 );
 
-test('npm install node-llama-cpp brings them beside the published package', async () => {
+test('npm install node-llama-cpp installs them next to the published package', async () => {
   const packed = await npm(['pack', '--ignore-scripts', '--json', '--pack-destination', folder], ROOT);
   const [{ filename }] = JSON.parse(packed.stdout);
   await npm(['init', '--yes'], folder);

@@ -1,4 +1,4 @@
-// `awb infer` through real outages of a server: what is lost (nothing), what is said, and how it ends.
+// `awb infer` through real outages of a server: what is lost (nothing), what is reported, and how it ends.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ async function serve(handler: Handler, port = 0): Promise<LoopbackServer> {
 }
 
 const ROWS = madeUpRows('mcp', 60);
-/** Longer than all the tries that a call has by itself. */
+/** Longer than all the tries of a single call. */
 const OUTAGE_MS = 8_000;
 const fine = ({ body }: SeenRequest): Answer => ({ content: deterministicAnswer(body.messages), latencyMs: 50 });
 
@@ -57,7 +57,7 @@ async function uninterrupted(): Promise<string> {
   return run.predictions();
 }
 
-/** The server closes while replies are under way, and comes back at the same port. */
+/** The server closes during replies, and returns at the same port. */
 async function refusesConnections(): Promise<void> {
   const server = await serve(({ index, ...request }) =>
     index < 12 ? fine({ index, ...request }) : { deltas: [{ content: 'a' }], ending: 'stall' },
@@ -96,7 +96,7 @@ async function answers502(): Promise<void> {
 }
 
 describe('an outage', () => {
-  test('that outlasts the tries of a call costs nothing, be it of refused connections or of HTTP 502', {
+  test('that outlasts the tries of a call costs nothing, whether connections are refused or get HTTP 502', {
     timeout: OUTAGE_MS + 40_000,
   }, async () => {
     await Promise.all([refusesConnections(), answers502()]);
@@ -120,7 +120,7 @@ describe('an outage', () => {
     expect(await run.predictions()).toBe(await uninterrupted());
   });
 
-  test('is left at once by Ctrl-C, everything saved', async () => {
+  test('can be interrupted at once with Ctrl-C, with everything saved', async () => {
     const server = await serve((request) => (request.index < 12 ? fine(request) : 'reset'));
     const run = await setUp(server.port);
     const process = startAwb([...run.args, '--concurrency', '4']);
@@ -138,7 +138,7 @@ describe('an outage', () => {
 });
 
 describe('an engine that is still loading', () => {
-  test('is waited for with --wait-ready: refused connections first, then HTTP 503', async () => {
+  test('is waited for with --wait-ready: first with refused connections, then with HTTP 503', async () => {
     const { port } = await serve(fine).then(async (server) => {
       await server.close();
       return server;
@@ -162,7 +162,7 @@ describe('an engine that is still loading', () => {
     expect(await run.predictions()).toBe(await uninterrupted());
   });
 
-  test('without it the error says that it exists', async () => {
+  test('without the flag, the error says that it exists', async () => {
     const server = await serve(fine);
     await server.close();
     const run = await setUp(server.port);
@@ -179,7 +179,7 @@ describe('an endpoint that never answers well', () => {
       { status: 200, body: '<html><title>Welcome</title></html>' },
       /web page.*base URL lack \/v1/,
     ],
-    ['HTTP 500 for ever', { status: 500, body: { error: { message: 'CUDA error' } } }, /HTTP 500: CUDA error/],
+    ['HTTP 500 without end', { status: 500, body: { error: { message: 'CUDA error' } } }, /HTTP 500: CUDA error/],
   ])('is given up after twenty rows: %s; --keep-going asks on', async (_what, answer, reason) => {
     const server = await serve(() => answer);
     const run = await setUp(server.port);

@@ -1,4 +1,4 @@
-// Intervals hold the truth of simulations as often as they say; bench/gate-simulation.mjs has longer ones.
+// Intervals cover the simulated truth as often as they claim; bench/gate-simulation.mjs has longer simulations.
 
 import { describe, expect, test } from 'vitest';
 import { SIZES, simulateDifferences, simulateScores } from '../../bench/simulated-runs.mjs';
@@ -11,7 +11,7 @@ import { compared } from '../support/simulated-comparison.js';
 
 type Bounds = Partial<Interval> | undefined;
 
-/** The share of simulated samples whose interval holds the truth. */
+/** The share of simulated samples whose interval covers the truth. */
 function share(sets: number, intervalOf: (set: number) => Bounds, truth: number): number {
   let held = 0;
   for (let set = 0; set < sets; set++) {
@@ -26,7 +26,7 @@ describe('intervals', () => {
 
   test.each(
     ['4 to 6', '1 to 9', 'skewed'].flatMap((sizes) => [8, 12, 20].map((clusters) => [clusters, sizes] as const)),
-  )('of %d trajectories with rows of %s hold the truth 93 to 97 times in 100', (clusters, sizes) => {
+  )('of %d trajectories with rows of %s cover the truth 93 to 97 times in 100', (clusters, sizes) => {
     const { uniform } = randomOf(clusters);
     const sample = () => simulateDifferences(uniform, sizesOf(sizes, uniform, clusters));
     const held = share(3000, () => clusteredEstimate(sample()), 0);
@@ -34,7 +34,7 @@ describe('intervals', () => {
     expect(held).toBeLessThan(0.975);
   });
 
-  test('of trajectories one of which is as long as all others hold the truth, where G - 1 degrees of freedom do not', () => {
+  test('cover the truth even if one trajectory is as long as all others, while those with G - 1 degrees of freedom do not', () => {
     const { uniform } = randomOf(3);
     const estimates = Array.from({ length: 2000 }, () =>
       clusteredEstimate(simulateDifferences(uniform, sizesOf('one huge', uniform, 12))),
@@ -44,7 +44,7 @@ describe('intervals', () => {
     expect(share(2000, (set) => naive[set], 0)).toBeLessThan(0.93);
   });
 
-  test.each([80, 92])('of scores around %d hold the truth where symmetric ones do not', (centre) => {
+  test.each([80, 92])('of scores around %d cover the truth, while symmetric ones do not', (centre) => {
     const { uniform } = randomOf(centre);
     const estimates = Array.from({ length: 2000 }, () =>
       clusteredEstimate(simulateScores(uniform, sizesOf('4 to 6', uniform, 8), centre), 'score'),
@@ -54,7 +54,7 @@ describe('intervals', () => {
     expect(share(2000, (set) => symmetric[set], centre)).toBeLessThan(0.93);
   });
 
-  test('of the bootstrap do so with 50 trajectories', () => {
+  test('of the bootstrap cover it with 50 trajectories', () => {
     const { uniform } = randomOf(50);
     const interval = (seed: number) =>
       bootstrapInterval([simulateDifferences(uniform, sizesOf('4 to 6', uniform, 50))], { draws: 500, seed });
@@ -63,7 +63,7 @@ describe('intervals', () => {
     expect(held).toBeLessThan(0.98);
   });
 
-  test('of Overall’s paired difference do so, with domains of unlike size', () => {
+  test("of Overall's paired difference cover it, with domains of different sizes", () => {
     const { uniform } = randomOf(4);
     const sizes = { mcp: [60, 12], os: [40, 20], web: [90, 30] } as const;
     const drops = { mcp: 9, web: 3 };

@@ -1,4 +1,4 @@
-// awb judge --mode decision: agents that read what they are shown, and agents that do not, from the endpoint to score, SQLite and report.
+// awb judge --mode decision: agents that read what they see, and agents that do not, from the endpoint to score, SQLite and report.
 
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
@@ -20,10 +20,10 @@ const start = async (agent: (request: SeenRequest) => string) => {
 const action = (keys: string) => `\`\`\`json\n${JSON.stringify([{ keystrokes: `${keys}\n`, duration: 0.4 }])}\n\`\`\``;
 /** The last thing that an agent sees. */
 const seen = ({ body }: SeenRequest): string => body.messages.at(-1).content;
-/** Opens the file that the last observation names; lists the folder where it names none. */
+/** Opens the file that the last observation names; lists the folder if it names none. */
 const reading = (request: SeenRequest) => action(/file-\d+/.exec(seen(request))?.[0] ?? 'ls');
 
-/** Predictions over 60 trajectories of two turns each, of which just 7 of 10 name the file that the true observation names. */
+/** Predictions over 60 trajectories of two turns each, exactly 7 in 10 of which name the file that the true observation names. */
 async function predictions(change: (row: Row, at: number) => void = () => undefined) {
   const dir = await temporaryFolder();
   const lines = Array.from({ length: 120 }, (_, at) => {
@@ -55,8 +55,8 @@ const score = (dir: string, options: readonly string[] = []) =>
   awb(['score', dir, '--db', join(dir, 'runs.sqlite'), ...options]);
 const equivalenceOf = async (dir: string) => JSON.parse((await score(dir, ['--json'])).stdout).decision_equivalence;
 
-describe('an agent that reads what it is shown', () => {
-  it('tells the share of predictions that lead where the truth leads, in table, JSON, SQLite and report', async () => {
+describe('an agent that reads what it sees', () => {
+  it('gives the share of predictions that lead where the truth leads, in table, JSON, SQLite and report', async () => {
     await start(reading);
     const given = await predictions();
     const judged = await decide(given);
@@ -109,8 +109,8 @@ describe('an agent that reads what it is shown', () => {
     expect(run.page.facts).toContainEqual(['agent', expect.stringContaining('actor')]);
   });
 
-  it('tells it within the interval where it is noisy itself', async () => {
-    // Of ten replies two are as good as made up.
+  it('gives it within the interval if the agent itself is noisy', async () => {
+    // Two of ten replies are practically random.
     await start((request) => {
       const { uniform } = randomOf(
         createHash('sha256')
@@ -132,7 +132,7 @@ describe('an agent that reads what it is shown', () => {
     expect(new Set(seeds).size).toBeGreaterThan(3);
   });
 
-  it('is asked one after the other about a row, with all but the observation the same', async () => {
+  it('is asked one after the other about a row, with everything but the observation equal', async () => {
     await start(reading);
     const given = await predictions();
     await decide(given, ['--concurrency', '1']);
@@ -152,10 +152,10 @@ describe('an agent that does not look', () => {
     ['always does the same', () => action('ls')],
     ['does something else each time', ({ index }: SeenRequest) => action(`echo ${index}`)],
     ['tosses a coin', ({ index }: SeenRequest) => action(randomOf(index).uniform() < 0.5 ? 'ls' : 'pwd')],
-  ])('and %s gets no equivalence, and its raw figures all the same', async (_, agent) => {
+  ])('and %s gets no equivalence, but still its raw figures', async (_, agent) => {
     await start(agent);
     const given = await predictions();
-    // One after the other, so that the coin falls alike in every run.
+    // Asked sequentially, so the coin gives the same results in every run.
     expect((await decide(given, ['--concurrency', '1'])).code).toBe(0);
     const { overall } = await equivalenceOf(given.dir);
     expect(overall).toMatchObject({ value: null, low: null, high: null, why_none: 'does not look' });
@@ -170,7 +170,7 @@ describe('an agent that does not look', () => {
 });
 
 describe('what can go wrong', () => {
-  it('an agent without an action is asked again; after the truth the row is missing, after the prediction it led elsewhere', async () => {
+  it('an agent without an action is asked again; after the truth the row is missing, after the prediction it counts as disagreement', async () => {
     await start((request) => {
       const file = /file-\w+/.exec(seen(request))?.[0];
       return file === 'file-0' || file === 'file-none' ? 'I am lost.' : reading(request);
@@ -189,7 +189,7 @@ describe('what can go wrong', () => {
     expect(lost.length).toBe(36);
   });
 
-  it('a prediction that is empty by its model’s doing counts as agreement 0, and the agent is not asked', async () => {
+  it('a prediction that is empty because of its model counts as agreement 0, and the agent is not asked', async () => {
     await start(reading);
     const given = await predictions((row, at) => {
       if (at < 10) row.gen = '';
@@ -202,7 +202,7 @@ describe('what can go wrong', () => {
     expect(overall.value).toBe(overall.agreement);
   });
 
-  it('--dry-run bills four calls a prediction and asks nobody', async () => {
+  it('--dry-run bills four calls per prediction and asks no model', async () => {
     await start(reading);
     const given = await predictions();
     const bill = JSON.parse((await decide(given, ['--dry-run', '--json'])).stdout);
@@ -210,7 +210,7 @@ describe('what can go wrong', () => {
     expect(bill.total.calls).toBe(4 * 120);
   });
 
-  it('a domain of the user’s own is taken with a prompt of its own, and refused without one', async () => {
+  it("a user's own domain is accepted with its own prompt, and refused without one", async () => {
     await start(reading);
     const given = await predictions((row) => {
       row.task = 'mine/kitchen';
@@ -229,7 +229,7 @@ describe('what can go wrong', () => {
     expect(turing).toMatchObject({ code: 2, stderr: expect.stringContaining('no effect with --mode metrics') });
   });
 
-  it('a run that was stopped goes on, and another agent is another judging', async () => {
+  it('a stopped run continues, and another agent gives another judging', async () => {
     const stop = new AbortController();
     await start((request) => {
       if (request.index === 30) stop.abort('SIGINT');

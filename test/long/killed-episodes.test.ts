@@ -1,5 +1,5 @@
-// Episodes of an agent whose process is killed in the middle, again and again: no reply on the disk is asked for again, and the
-// trajectories are those of a run that nobody killed.
+// Episodes of an agent whose process is killed in the middle, again and again: no saved reply is asked for again, and the trajectories
+// equal those of an uninterrupted run.
 
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -31,7 +31,7 @@ async function players(alarm: { at: number; ring(): void }) {
   return Object.assign(both, { seen: () => count });
 }
 
-test('killed episodes go on where they were, and cost no more than the calls in flight', async () => {
+test('killed episodes continue where they were, and cost only the calls in flight', async () => {
   const folder = await folderOf({ 'tasks.txt': 'one\ntwo\nthree\n' });
   const alarm = { at: Number.POSITIVE_INFINITY, ring() {} };
   const servers = await players(alarm);

@@ -1,4 +1,4 @@
-// Kills where money is at stake: a budget is kept but for the calls in flight, and no part of a batch is submitted twice.
+// Kills when money is at stake: a budget is exceeded at most by the calls in flight, and no part of a batch is submitted twice.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ afterEach(async () => {
 const TOKENS = 110;
 const KILLS = 6;
 
-test('a run that is killed again and again keeps its budget but for the calls in flight', async () => {
+test('a run that is killed again and again exceeds its budget at most by the calls in flight', async () => {
   const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: TOKENS };
   const server = await startLoopbackServer(() => ({ content: 'fine', usage, latencyMs: 15 }));
   closers.push(server.close);
@@ -49,7 +49,7 @@ test('a run that is killed again and again keeps its budget but for the calls in
 });
 
 describe('awb batch submit that is killed', () => {
-  test('at any request, before or behind its effect, submits every part once', { timeout: 180_000 }, async () => {
+  test('at any request, before or after its effect, submits every part once', { timeout: 180_000 }, async () => {
     for (const moment of ['reset', 'reset-after'] as const) {
       let wasKilled = true;
       let kills = 0;

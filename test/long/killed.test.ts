@@ -1,4 +1,4 @@
-// Processes killed in the middle of their work, again and again: nothing finished is lost, asked twice or written twice.
+// Processes killed during their work, again and again: nothing finished is lost, asked twice or written twice.
 
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -19,7 +19,7 @@ const ROWS_OF_A_DOMAIN = 75 + 5 * KILLS;
 const DOMAINS = ['mcp', 'terminal', 'web'];
 const LATENCY_MS = 20;
 
-/** Names a request by what was asked; replies carry the name, so that it is found in the journal again. */
+/** Names a request by what it asks. Replies contain the name, so it can be found in the journal. */
 function nameOf(body: Row): string {
   return `asked-${createHash('sha256').update(caseIn(body)).digest('hex').slice(0, 16)}`;
 }
@@ -28,7 +28,7 @@ function nameOf(body: Row): string {
 interface WatchingServer extends Pick<LoopbackServer, 'url' | 'close'> {
   readonly finished: Set<string>;
   readonly askedAgain: string[];
-  /** Resolves after this many further requests. */
+  /** Resolves after this many more requests. */
   after(requests: number): Promise<void>;
 }
 
@@ -65,7 +65,7 @@ interface Killed {
   readonly records: readonly { readonly id: string }[];
 }
 
-/** Kills the command at random points, each time continuing it, then lets it end. */
+/** Kills the command at random points, continues it each time, then lets it finish. */
 async function killAgainAndAgain(
   server: WatchingServer,
   args: readonly string[],
@@ -75,7 +75,7 @@ async function killAgainAndAgain(
   const durable: number[] = [];
   for (let kill = 0; kill < KILLS; kill++) {
     const { child, ended } = startAwb(args);
-    // Most are killed somewhere in the asking, a few wherever they are by then: starting, loading, between two rows.
+    // Most are killed while rows are asked, a few at any other point: starting, loading, between two rows.
     const moment = kill % 5 === 4 ? wait(random() * 400) : server.after(1 + Math.floor(random() * 26));
     await Promise.race([moment, ended]);
     await wait(random() * LATENCY_MS);
@@ -93,7 +93,7 @@ async function killAgainAndAgain(
 function expectNothingLost({ durable, records }: Killed, server: WatchingServer, rows: number): void {
   expect(server.askedAgain).toEqual([]);
   expect(durable).toEqual([...durable].sort((a, b) => a - b));
-  // The kills fell into the work, not before or behind it.
+  // The kills came during the work, not before or after it.
   expect(durable.filter((count) => count > 0 && count < rows).length).toBeGreaterThan(KILLS / 2);
   expect(new Set(records.map(({ id }) => id)).size).toBe(rows);
   expect(records).toHaveLength(rows);
@@ -151,7 +151,7 @@ afterAll(() => Promise.all(servers.map((server) => server.close())));
 const FEW = ['--concurrency', '4', '--quiet'];
 
 describe('a run killed at random points and continued each time', { timeout: TIMEOUT_MS }, () => {
-  test('by infer ends in the same bytes as one that was let be, and no finished row is asked again', async () => {
+  test('by infer ends with the bytes of an uninterrupted one, and no finished row is asked again', async () => {
     const out = await temporaryFolder();
     const server = await serve(predict);
     const journal = join(out, 'predictions.journal.jsonl');
@@ -161,7 +161,7 @@ describe('a run killed at random points and continued each time', { timeout: TIM
     expect(predictions.equals(await readFile(join(whole, 'predictions.jsonl')))).toBe(true);
   });
 
-  test('by a rollout ends in the same bytes as one that was let be, and no turn is asked behind another history', async () => {
+  test('by a rollout ends with the bytes of an uninterrupted one, and no turn is asked after another history', async () => {
     const undisturbed = await temporaryFolder();
     const args = (server: WatchingServer, to: string) => [...inferArgs(server, to), '--rollout'];
     expect((await awb([...args(await serve(predict), undisturbed), '--quiet'])).code).toBe(0);
@@ -175,7 +175,7 @@ describe('a run killed at random points and continued each time', { timeout: TIM
     }
   });
 
-  test('by judge ends in the same bytes as one that was let be, and no finished row is asked again', async () => {
+  test('by judge ends with the bytes of an uninterrupted one, and no finished row is asked again', async () => {
     const undisturbed = await temporaryFolder();
     expect((await awb([...judgeArgs(await serve(rate), undisturbed), '--quiet'])).code).toBe(0);
     const out = await temporaryFolder();

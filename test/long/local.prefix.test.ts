@@ -1,4 +1,4 @@
-// A run with a server of its own: prefixes are reused as with one request at a time.
+// A run with its own server: prefixes are reused as with one request at a time.
 
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -30,7 +30,7 @@ describe('a run', { timeout: 120_000 }, () => {
     const oneByOne = await tokens(['--local', tiny, '--concurrency', '1']);
     expect(oneByOne[0]).toBeGreaterThan(oneByOne[1] / 3);
     expect(await tokens(['--local', tiny])).toEqual(oneByOne);
-    // A server of its own says how many slots it has.
+    // The run's own server says how many slots it has.
     const server = startAwb(['serve', '--model', tiny, '--port', '0', '--json', '--quiet'], ENV);
     const printed = await new Promise<string>((done) =>
       server.child.stdout?.once('data', (text) => done(String(text))),

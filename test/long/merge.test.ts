@@ -1,4 +1,4 @@
-// Shards as processes of their own: one is killed and started again, and merging itself is killed at any moment.
+// Shards as separate processes: one is killed and restarted, and merging itself is killed at any moment.
 
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -44,7 +44,7 @@ test('an array of processes, one of them killed and requeued, merges into the by
   expect(await run.text('merged', 'predictions.jsonl')).toBe(await run.text('whole', 'predictions.jsonl'));
 });
 
-test('a merge that is killed leaves what was there or what it made, and the next one makes it whole', async () => {
+test('a merge that is killed leaves the old or the new state, and the next one completes it', async () => {
   const run = await sharded();
   for (const out of ['whole', '1', '2']) {
     await run.infer(out, ...(out === 'whole' ? [] : ['--shard', `${out}/2`]));
@@ -69,7 +69,7 @@ test('a merge that is killed leaves what was there or what it made, and the next
 });
 
 describe('a folder that cannot take the run', () => {
-  test('holds files of somebody else: nothing is merged, and they stay', async () => {
+  test('contains files of another program: nothing is merged, and they stay', async () => {
     const run = await sharded();
     await run.infer('1', '--shard', '1/2');
     await mkdir(run.path('merged'));
@@ -96,7 +96,7 @@ describe('a folder that cannot take the run', () => {
     ]);
   });
 
-  test('lies where nothing can be made', async () => {
+  test('is where nothing can be created', async () => {
     const run = await sharded();
     await run.infer('1', '--shard', '1/2');
     await writeFile(run.path('file'), '');
@@ -104,7 +104,7 @@ describe('a folder that cannot take the run', () => {
     expect([code, stderr]).toEqual([EXIT.cannotCreate, expect.stringContaining('choose another --output-dir')]);
   });
 
-  test.skipIf(process.getuid?.() === 0)('may not be written: root may write everywhere', async () => {
+  test.skipIf(process.getuid?.() === 0)('may not be written to: root may write everywhere', async () => {
     const run = await sharded();
     await run.infer('1', '--shard', '1/2');
     await mkdir(run.path('merged'));
@@ -112,7 +112,7 @@ describe('a folder that cannot take the run', () => {
     expect((await run.merge('1', 'merged')).code).toBe(EXIT.cannotCreate);
   });
 
-  test('is worked in by another awb', async () => {
+  test('is in use by another awb', async () => {
     const run = await sharded();
     await run.infer('1', '--shard', '1/2');
     await run.merge('1', 'merged');

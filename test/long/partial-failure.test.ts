@@ -1,4 +1,4 @@
-// Rows that fail for themselves over real connections, for infer, judge and a rollout, some with the server gone for 20 s in between.
+// Rows that fail on their own over real connections, for infer, judge and a rollout, some with the server gone for 20 s in between.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ interface Shape {
   readonly failing: number;
   readonly answer: Answer;
   readonly class: string;
-  /** Where the failing rows stand, and how many endpoints there are. */
+  /** The positions of the failing rows, and the number of endpoints. */
   readonly order: 'first' | 'last' | 'mixed';
   readonly endpoints: 1 | 2;
   readonly isGone?: true;
@@ -96,7 +96,7 @@ async function serve(handler: Handler, port = 0): Promise<LoopbackServer> {
   return server;
 }
 
-/** The number of the row that a request is about. */
+/** The number of the row that a request asks about. */
 function rowIn(body: unknown): number {
   return Number(/step 1 of \w+ (\d+)/.exec(JSON.stringify(body))?.[1]);
 }
@@ -116,7 +116,9 @@ async function dataset(folder: string): Promise<string> {
   return writeDataset(join(folder, 'data'), Object.fromEntries(files));
 }
 
-/** Servers that fail the rows of the shape; `ms` says how long the run went on behind the first request of its last healthy row. */
+/**
+ * Servers that fail the rows of the shape; `seconds` says how long the run has continued since the first request of its last healthy row.
+ */
 async function open(shape: Shape, contentOf: (body: { messages?: unknown }) => string) {
   const failing = failingRows(shape);
   const seen = new Set<number>();
@@ -139,7 +141,7 @@ async function open(shape: Shape, contentOf: (body: { messages?: unknown }) => s
   return { failing, urls: opened.map(({ url }) => url), leave, seconds: () => (performance.now() - lastAt) / 1000 };
 }
 
-/** The classes that rows failed with, and how many are done, as a journal has them. */
+/** The classes of failed rows, and the number of finished ones, according to a journal. */
 async function recorded(journal: string) {
   const records = (await readFile(journal, 'utf8'))
     .trim()
@@ -235,6 +237,6 @@ test.concurrent('a rollout in which one turn of some trajectories fails asks all
   ]);
   expect(code).toBe(EXIT.incomplete);
   const { done, classes } = await recorded(join(out, 'predictions.journal.jsonl'));
-  // Of 21 trajectories three fail at their second turn, and their third waits for it.
+  // Of 21 trajectories, three fail at their second turn, and their third turn waits for it.
   expect([done, classes]).toEqual([ROWS - 6, Array(3).fill('transient')]);
 }, 400_000);

@@ -1,4 +1,4 @@
-// A quarter of a million replies put together at random over planted verdicts: none has a planted rating.
+// A quarter of a million random replies about planted verdicts: none gets a planted rating.
 
 import { test } from 'vitest';
 import { expectNoPlantedRating } from '../support/planted-verdicts.js';

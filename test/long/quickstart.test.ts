@@ -1,4 +1,4 @@
-// What the quickstart prints: each line can be typed, and does what it says.
+// The output of the quickstart: each command can be typed, and does what it says.
 
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ describe('the quickstart', () => {
     ({ stdout: printed } = await quickstart());
   }, 120_000);
 
-  test('echoes with --verbose commands that can be pasted, and does the same again', async () => {
+  test('with --verbose prints commands that can be pasted, and does the same again', async () => {
     const again = await quickstart('--verbose');
     expect(again.stdout).toBe(printed);
     const paste = (line: string) => runShell(line, dir);
@@ -38,7 +38,7 @@ describe('the quickstart', () => {
     expect(paste(`printf '%s\\n' ${local}`).stdout).toContain('\n{"chat_template_kwargs":{"enable_thinking":false}}\n');
   });
 
-  test('names what to try next, and each line does what it says', async () => {
+  test('names what to try next, and each command does what it says', async () => {
     const lines = /Try\n {2}(cd .*)\n([\s\S]*?)Next/.exec(printed) as RegExpExecArray;
     const ended = (lines[2] as string)
       .split('\n')

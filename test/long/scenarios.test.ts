@@ -1,4 +1,4 @@
-// What is put into a scripted world model comes out of `awb infer --scenarios`: what it follows, leaks and leaves undisturbed.
+// `awb infer --scenarios` recovers what was built into a scripted world model: what it follows, leaks and leaves undisturbed.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -69,7 +69,7 @@ describe('a world model that follows 70 in 100 scenarios and leaks 10 in 100', (
   });
   afterAll(() => server.close());
 
-  it('is measured to follow exactly 70 and to leak exactly 10, by domain, by scenario and in all', () => {
+  it('is measured to follow exactly 70 and to leak exactly 10, by domain, by scenario and overall', () => {
     expect(ran.code).toBe(0);
     const parts = [figures.overall, ...Object.values(figures.domains), ...Object.values(figures.scenarios)];
     expect(parts).toHaveLength(5);
@@ -84,19 +84,19 @@ describe('a world model that follows 70 in 100 scenarios and leaks 10 in 100', (
     }
   });
 
-  it('leaves all undisturbed that the twin predicts, and no line that is not meant to change is missed', () => {
+  it('leaves everything undisturbed that the twin predicts, and no line that should not change is missing', () => {
     expect(figures.scenarios['power-cut'].undisturbed).toMatchObject({ value: 100, rows: 80 });
     expect(figures.scenarios['slow-disk'].undisturbed).toBeNull();
   });
 
-  it('is asked for each row once without the instruction, whatever the number of its scenarios', () => {
+  it('is asked once for each row without the instruction, whatever the number of its scenarios', () => {
     const requests = server.requests.map(askedIn);
     expect(requests.filter(({ wanted }) => wanted === undefined)).toHaveLength(80);
     expect(requests.filter(({ wanted }) => wanted !== undefined)).toHaveLength(120);
     expect(new Set(requests.map(({ text }) => text)).size).toBe(200);
   });
 
-  it('has a line for each call: the twin as any prediction of the row, the sample with instruction, verdicts and measures', () => {
+  it('has a line for each call: the twin like any prediction of the row, the sample with instruction, verdicts and measures', () => {
     expect(ran.lines).toHaveLength(200);
     const sample = ran.lines.find((line) => line.scenario === 'power-cut' && line.awb.measures.followed === 0);
     expect(sample).toMatchObject({
@@ -117,7 +117,7 @@ describe('a world model that follows 70 in 100 scenarios and leaks 10 in 100', (
     expect(twin.awb).toMatchObject({ trajectory: sample.awb.trajectory, status: 'ok' });
   });
 
-  it('is told so in a table of 80 columns, at the end of asking and by score, which stores it by scenario and domain', async () => {
+  it('appears in a table of 80 columns, at the end of asking and in score, which stores it by scenario and domain', async () => {
     const { stdout } = await awb([
       'score',
       join(ran.folder, 'out', 'scenarios.jsonl'),
@@ -134,7 +134,7 @@ describe('a world model that follows 70 in 100 scenarios and leaks 10 in 100', (
     }
   });
 
-  it('has a page with every sample, and a block of its own in leaderboards, in which twins are paid for but not ranked', async () => {
+  it('has a page with every sample, and its own block in leaderboards, where twins cost money but are not ranked', async () => {
     const db = join(ran.folder, 'boards.sqlite');
     const [source, page] = [join(ran.folder, 'out', 'scenarios.jsonl'), join(ran.folder, 'page.html')];
     const score = await awb(['score', source, '--db', db, '--label', 'step-1', '--json']);
@@ -160,7 +160,7 @@ describe('a world model that follows 70 in 100 scenarios and leaks 10 in 100', (
     expect([compared.code, compared.stderr]).toEqual([2, expect.stringContaining('awb leaderboard')]);
   });
 
-  it('asks nothing anew and writes the same bytes where the command is repeated', async () => {
+  it('asks nothing again and writes the same bytes if the command is repeated', async () => {
     const asked = server.count;
     const again = await infer(server, ['--scenario-rows', '40', '--scenarios', await suiteFolder()], {
       folder: ran.folder,
@@ -170,8 +170,8 @@ describe('a world model that follows 70 in 100 scenarios and leaks 10 in 100', (
   });
 });
 
-describe('a world model of which a hash of the request decides', () => {
-  it('is measured by count, and what was put in lies within the interval', async () => {
+describe('a world model that decides by a hash of the request', () => {
+  it('is measured by its counts, and the interval covers the true value', async () => {
     const counts = { asked: 0, followed: 0, leaked: 0 };
     const server = await startWorldModel((asked) => {
       if (asked.wanted === undefined) return [truthOf(asked)];
@@ -197,8 +197,8 @@ describe('a world model of which a hash of the request decides', () => {
   });
 });
 
-describe('what is held against a twin', () => {
-  it('counts a twin that would be taken for following as a false positive', async () => {
+describe('comparison with a twin', () => {
+  it('counts a twin that would pass as following as a false positive', async () => {
     const server = await startWorldModel((asked) => [truthOf(asked), 'DISK SLOW']);
     try {
       const { folder } = await infer(server, [], { rows: { terminal: 20 } });
@@ -211,7 +211,7 @@ describe('what is held against a twin', () => {
     }
   });
 
-  it('tells how much of what the twin predicts rightly is lost, and nothing where it predicts nothing rightly', async () => {
+  it("gives the share of the twin's correct lines that is lost, and nothing if it has none", async () => {
     const server = await startWorldModel((asked) => {
       if (asked.wanted === undefined) return asked.row < 10 ? [truthOf(asked)] : ['wrong'];
       return asked.row % 2 === 0 ? [truthOf(asked), asked.wanted] : [asked.wanted];
@@ -225,7 +225,7 @@ describe('what is held against a twin', () => {
     }
   });
 
-  it('counts what the model refuses as not followed, and shows it; its twin says nothing of what is undisturbed', async () => {
+  it('counts what the model refuses as not followed, and shows it; its twin then says nothing about what is undisturbed', async () => {
     const server = await startWorldModel((asked) => (asked.row < 5 ? 'refuse' : [truthOf(asked), asked.wanted ?? '']));
     try {
       const { folder, code } = await infer(server, [], { rows: { terminal: 20 } });
@@ -244,7 +244,7 @@ describe('what is held against a twin', () => {
 const isSecondStep = (last: string) => /look\b(?! again)/.test(last);
 
 describe('scenarios of several steps', () => {
-  it('ask one step after the other, each behind what the model itself predicted, and so do their twins', async () => {
+  it("ask one step after the other, each after the model's own predictions, and so do their twins", async () => {
     const server = await startWorldModel(({ text, last }) => {
       if (last.includes('look again')) return text.includes('LAMP') ? ['LAMP GREEN'] : ['dark'];
       if (last.includes('cat '))
@@ -276,13 +276,13 @@ describe('scenarios of several steps', () => {
     }
   });
 
-  it('wait where a step is lost on the way, and go on behind it when the command is repeated', async () => {
+  it('wait if a step is lost in transport, and continue after it when the command is repeated', async () => {
     let isDown = true;
     const asked: string[] = [];
     const server = await startLoopbackServer((request) => {
       const { last, text } = askedIn(request);
       if (isDown && isSecondStep(last)) return { status: 500 };
-      // One token is asked for to see whether the server is there.
+      // One token is requested to see whether the server is there.
       if (request.body.max_tokens !== 1) asked.push(text);
       return { content: '<predicted_observation>\nLAMP GREEN\n</predicted_observation>' };
     });
@@ -298,7 +298,7 @@ describe('scenarios of several steps', () => {
     try {
       const first = await infer(server, flags, { rows: { terminal: 4 } });
       expect(first.code).toBe(3);
-      // The world's question and its twin are whole; of the rows only the first steps are there.
+      // The world's question and its twin are complete; the rows have only their first steps.
       expect(asked).toHaveLength(14);
       expect((await scored(first.folder)).overall).toMatchObject({ samples: 1 });
       isDown = false;
@@ -312,7 +312,7 @@ describe('scenarios of several steps', () => {
     }
   });
 
-  it('go on behind nothing where the model refused a step, which stands as it is when the command is repeated', async () => {
+  it('stop after a step that the model refused, which stays as it is when the command is repeated', async () => {
     let refuses = true;
     const server = await startWorldModel(({ text, last }) => {
       if (last.includes('look again')) return [text.includes('dim') ? 'LAMP GREEN' : 'dark'];
@@ -336,8 +336,8 @@ describe('scenarios of several steps', () => {
   });
 });
 
-describe('a run on scenarios that is killed', () => {
-  it('goes on where it stopped, asks nothing twice, and ends with the bytes of one that was not', async () => {
+describe('a killed run on scenarios', () => {
+  it('continues where it stopped, asks nothing twice, and ends with the bytes of an uninterrupted one', async () => {
     const asked: string[] = [];
     const server = await startWorldModel(
       (one) => {
@@ -375,7 +375,7 @@ describe('a run on scenarios that is killed', () => {
         await ended;
       }
       expect((await awb(line('killed'))).code).toBe(0);
-      // What was in flight when it was killed is asked again, and nothing else.
+      // Only what was in flight when it was killed is asked again.
       expect(asked.length).toBeLessThanOrEqual(calls + 3 * 4);
       expect(new Set(asked)).toEqual(all);
       const bytes = (out: string) => readFile(join(folder, out, 'scenarios.jsonl'), 'utf8');
@@ -387,7 +387,7 @@ describe('a run on scenarios that is killed', () => {
 });
 
 describe('a run on scenarios that its user interrupts', () => {
-  it('says that the same command continues, and tells no figures of a part', async () => {
+  it('says that the same command continues, and shows no partial figures', async () => {
     const stop = new AbortController();
     const server = await startWorldModel((asked) => {
       if (asked.row > 4) stop.abort('SIGINT');

@@ -43,7 +43,7 @@ describe('awb serve', () => {
   });
   afterAll(() => server.child.kill());
 
-  test('answers the openai client with thinking and content apart', async () => {
+  test('answers the openai client with thinking and content separated', async () => {
     const client = new OpenAI({ baseURL: server.url, apiKey: 'EMPTY', maxRetries: 0 });
     const [model] = (await client.models.list()).data;
     const reply = await client.chat.completions.create({
@@ -80,7 +80,7 @@ describe('awb serve', () => {
     expect((await ran).stdout).toBe(PREDICTION);
   });
 
-  test('a request is one line of the log under --verbose, without what was asked', async () => {
+  test('a request is one line of the log under --verbose, without its content', async () => {
     const verbose = ['serve', '--model', worldModel, '--port', '0', '--gpu', 'off', '--threads', '1', '--verbose'];
     const served = startAwb(verbose);
     const printed = await new Promise<string>((done) =>
@@ -102,20 +102,20 @@ describe('awb serve', () => {
     expect(stderr).not.toContain('GEHEIM');
   });
 
-  test('a busy port is said in one sentence, with the exit code of an endpoint that is not there', async () => {
+  test('a busy port is reported in one sentence, with the exit code of an unavailable endpoint', async () => {
     const port = new URL(server.url).port;
     const second = await startAwb(['serve', '--model', worldModel, '--port', port, '--gpu', 'off', '--quiet']).ended;
     expect(second.code).toBe(EXIT.unavailable);
     expect(second.stderr).toContain(port);
   });
 
-  test('listens nowhere but on loopback without a key', async () => {
+  test('listens only on loopback unless it has a key', async () => {
     const open = await startAwb(['serve', '--model', worldModel, '--host', '0.0.0.0', '--port', '0', '--quiet']).ended;
     expect(open.code).toBe(EXIT.usage);
     expect(open.stderr).toContain('--api-key');
   });
 
-  test('what is no model, or cannot fit, is refused before anything is loaded', async () => {
+  test('what is not a model, or cannot fit, is refused before anything is loaded', async () => {
     const text = join(folder, 'no.gguf');
     await writeFile(text, 'this is text');
     const cases = [
@@ -138,7 +138,7 @@ describe('awb serve', () => {
   test.each([
     [['--kv-cache', 'q8_0', '--no-flash-attention'], /--kv-cache q8_0 needs flash attention/],
     [['--gpu-layers', '9'], /--gpu-layers 9: there is no GPU/],
-  ])('%j is refused for what is wrong with it, not for memory', async (flags, says) => {
+  ])('%j is refused for its actual error, not for memory', async (flags, says) => {
     const args = ['serve', '--model', worldModel, '--port', '0', '--gpu', 'off', '--quiet', ...flags];
     const { code, stderr } = await startAwb(args).ended;
     expect([code, stderr]).toEqual([EXIT.usage, expect.stringMatching(says)]);
@@ -146,7 +146,7 @@ describe('awb serve', () => {
   });
 
   test.skipIf(!needsTwoThreads(2))(
-    'one thread for several slots is refused where it would answer wrongly',
+    'one thread for several slots is refused if it would answer incorrectly',
     async () => {
       const args = ['serve', '--model', worldModel, '--port', '0', '--gpu', 'off', '--quiet', '--threads', '1'];
       const { code, stderr } = await startAwb([...args, '--parallel', '2']).ended;
@@ -154,7 +154,7 @@ describe('awb serve', () => {
     },
   );
 
-  test('prints its plan, ends when interrupted, and says so by its exit code', async () => {
+  test('prints its plan, ends when interrupted, and reports that in its exit code', async () => {
     const served = startAwb(['serve', '--model', worldModel, '--port', '0', '--gpu', 'off', '--threads', '1']);
     await new Promise((done) => served.child.stdout?.once('data', done));
     served.child.kill('SIGINT');
@@ -165,7 +165,7 @@ describe('awb serve', () => {
   });
 });
 
-/** Only a clone on which `npm run gpu` ran has it: its package is an empty one elsewhere. */
+/** Only a clone in which `npm run gpu` ran has it: elsewhere its package is an empty one. */
 const hasGpuCode = existsSync(join(ROOT, 'node_modules/@node-llama-cpp/linux-x64-cuda/bins'));
 
 describe.skipIf(hasGpuCode || process.platform !== 'linux' || process.arch !== 'x64')('without GPU code', () => {
@@ -184,7 +184,7 @@ describe.skipIf(hasGpuCode || process.platform !== 'linux' || process.arch !== '
   test.each([
     ['cuda', ['--gpu', 'cuda'], EXIT.unavailable],
     ['layers', ['--gpu-layers', '9'], EXIT.usage],
-  ])('a GPU that is asked for is refused: %s', async (name, flags, code) => {
+  ])('a requested GPU is refused: %s', async (name, flags, code) => {
     const args = ['serve', '--model', worldModel, ...flags];
     const refused = await holdMessage(`serve-without-gpu-code-${name}`, args, { [worldModel]: '<model>' });
     expect(refused.code).toBe(code);

@@ -28,7 +28,7 @@ async function rowsOf(path: string) {
 }
 
 describe('the pipeline on real models', { timeout: 120_000 }, () => {
-  test('infer, judge and score over recorded rows, each served for as long as it takes', async () => {
+  test('infer, judge and score over recorded rows, each model served for as long as it is needed', async () => {
     const dir = await temporaryFolder();
     const rows = ['--data-dir', RECORDED, '--domains', 'swe', '--limit', '2', '--output-dir', dir];
     const env = { AWB_GPU: 'off', AWB_THREADS: '1' };
@@ -42,20 +42,20 @@ describe('the pipeline on real models', { timeout: 120_000 }, () => {
     const manifest = JSON.parse(await readFile(join(dir, 'predictions.manifest.json'), 'utf8'));
     expect(manifest.identity.model.sha256).toMatch(/^[0-9a-f]{64}$/);
     expect(manifest.models[0]).toMatchObject({ sha256: manifest.identity.model.sha256, slots: 1 });
-    // The same model on another port is the same run; another file is another.
+    // The same model on another port is the same run; another file is another run.
     expect(await infer()).toMatchObject({ code: EXIT.done });
     const other = startAwb(['infer', ...rows, '--local', judgeModel, '--quiet'], env).ended;
     expect(await other).toMatchObject({ code: EXIT.identityDiffers, stderr: expect.stringContaining('model.sha256') });
 
     const judge = ['judge', '--predictions', predictions, '--output-dir', dir, '--quiet', '--local', judgeModel];
-    // The scripted judge cannot follow a schema; the official way of asking leaves it free.
+    // The scripted judge cannot follow a schema; the official way of asking sends none.
     expect(await startAwb([...judge, '--rubrics', await fakeCheckout()], env).ended).toMatchObject({ code: EXIT.done });
     const score = await startAwb(['score', 'judged.jsonl', '--json'], {}, dir).ended;
     const { domains } = JSON.parse(score.stdout);
     expect(domains.swe).toMatchObject({ valid: 2, format: 100, factuality: 75, consistency: 50, quality: 0 });
   });
 
-  test('a random model as judge is held to five ratings by the schema, and to a checklist where the pack asks for one', async () => {
+  test('the schema constrains a random model as judge to five ratings, and to a checklist if the pack requests one', async () => {
     const dir = await temporaryFolder();
     const env = { AWB_GPU: 'off', AWB_THREADS: '1' };
     const tiny = await keptModel(RANDOM_MODELS.tiny, folder);
@@ -67,7 +67,7 @@ describe('the pipeline on real models', { timeout: 120_000 }, () => {
       ['awb-3', 'judged'],
       [PLAIN_PACK, 'judged.plain'],
     ] as const) {
-      // It copies no mark, which the official reading does not ask for.
+      // It copies no mark, and the official reading requires none.
       const options = ['--local', tiny, '--rubrics', pack, '--verdicts', 'official', '--label', 'plain', ...asked];
       expect(await startAwb(['judge', ...where, ...options], env).ended).toMatchObject({ code: EXIT.done });
       const [row] = await rowsOf(join(dir, `${name}.jsonl`));
@@ -80,7 +80,7 @@ describe('the pipeline on real models', { timeout: 120_000 }, () => {
     }
   });
 
-  test('a server that is killed in the middle and brought back costs no row', async () => {
+  test('a server that is killed in the middle and restarted costs no row', async () => {
     const dir = await temporaryFolder();
     const serving = ['--model', worldModel, '--context', '16384'];
     const first = await startServing([...serving, '--port', '0']);
@@ -103,7 +103,7 @@ describe('the pipeline on real models', { timeout: 120_000 }, () => {
     await second.ended;
   });
 
-  test('a served model ends with the run that started it, even where that is killed', async () => {
+  test('a served model ends with the run that started it, even if the run is killed', async () => {
     const dir = await temporaryFolder();
     const infer = startAwb(
       ['infer', '--data-dir', RECORDED, '--output-dir', dir, '--local', worldModel, '--repeats', '50', '--verbose'],

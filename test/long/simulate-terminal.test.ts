@@ -1,4 +1,4 @@
-// The session that a person has: the compiled program on a pseudo-terminal, typed into key by key.
+// A person's session: the compiled program on a pseudo-terminal, typed into key by key.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ async function session(server: LoopbackServer, flags: readonly string[] = []) {
   return {
     folder,
     ended,
-    /** Waits for a text behind what was waited for before. */
+    /** Waits for a text after what was waited for before. */
     async see(text: string) {
       await until(() => shown.includes(text, from) || child.exitCode !== null);
       const at = shown.indexOf(text, from);
@@ -98,7 +98,7 @@ describe.skipIf(noTerminal !== undefined)(
       expect(await ended).toBe(0);
     });
 
-    test('gives up a line with Ctrl-C, and ends with two at the empty prompt', async () => {
+    test('discards a line with Ctrl-C, and ends with two at the empty prompt', async () => {
       const server = await serve(echo);
       const { see, type, ended } = await session(server);
       await see('terminal 1> ');
@@ -114,7 +114,7 @@ describe.skipIf(noTerminal !== undefined)(
       expect(server.count).toBe(0);
     });
 
-    test('is asked once more where Ctrl-D would lose turns', async () => {
+    test('is asked once more if Ctrl-D would lose turns', async () => {
       const { see, type, ended } = await session(await serve(echo));
       await see('terminal 1> ');
       type(`ls${ENTER}`);
@@ -126,7 +126,7 @@ describe.skipIf(noTerminal !== undefined)(
       expect(await ended).toBe(0);
     });
 
-    test('gets no control sequence of the model, even one that comes in pieces', async () => {
+    test('gets no control sequence from the model, even in pieces', async () => {
       const pieces = ['<predicted_observation>a\x1b', ']0;owned', '\x07b\x9b', '31mc</predicted_observation>'];
       const { see, type, ended, ...rest } = await session(
         await serve([{ deltas: pieces.map((content) => ({ content })) }]),

@@ -14,7 +14,7 @@ const ROWS_OF_A_DOMAIN = 48;
 const ROWS = 3 * ROWS_OF_A_DOMAIN;
 const KEY = 'sk-of-the-keys-file';
 
-/** A stand-in for vLLM: at the port that it is given it listens after a while, and passes everything on to the loopback server. */
+/** A substitute for vLLM: it listens at its port after a while, and passes everything on to the loopback server. */
 const ENGINE = `
 import { connect, createServer } from 'node:net';
 const [port, to] = process.argv.slice(2).map(Number);
@@ -26,7 +26,7 @@ const server = createServer((socket) => {
 setTimeout(() => server.listen(port, '127.0.0.1'), 500);
 `;
 
-/** A process that was found may have ended by itself since, such as a watcher's `sleep`. */
+/** A listed process, such as a watcher's `sleep`, may have ended by itself since. */
 function killNow(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
@@ -35,7 +35,7 @@ function killNow(pid: number): void {
   }
 }
 
-// Said once where no Slurm can be started, which takes root and its packages; `.ci/run` installs them.
+// Reported once if no Slurm can be started, which needs root and its packages; `.ci/run` installs them.
 if (noSlurm !== undefined) it.skip(`examples/slurm: ${noSlurm}`, () => {});
 
 describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,', () => {
@@ -47,7 +47,7 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
   beforeAll(async () => {
     trial = await startClusterTrial(ROWS_OF_A_DOMAIN);
     dir = trial.dir;
-    // munge wants a socket that everybody can reach.
+    // munge needs a socket that everyone can reach.
     await chmod(dir, 0o711);
     await writeFile(join(dir, 'engine.mjs'), ENGINE);
     await writeFile(join(dir, 'keys'), `AWB_MODEL_API_KEY=${KEY}\nAWB_JUDGE_API_KEY=${KEY}\n`, { mode: 0o600 });
@@ -80,7 +80,7 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
     await trial?.server.close();
   }, 120_000);
 
-  /** Submits the checkpoint by the script; the numbers of its jobs. */
+  /** Submits the checkpoint with the script; returns the numbers of its jobs. */
   async function submit(): Promise<Record<'infer' | 'merge' | 'judge' | 'gate', string>> {
     const told = await slurm.run('bash', [join(SLURM, 'submit.sh')], env);
     const numbers = told.split(' ').map((word) => word.split('=')[1]);
@@ -88,7 +88,7 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
     return { infer: present(infer), merge: present(merge), judge: present(judge), gate: present(gate) };
   }
 
-  /** Submits one script alone, with flags of sbatch that name its log in `out`, another folder; its number. */
+  /** Submits a single script, with sbatch flags that put its log in `out`, another folder; returns its number. */
   async function submitScript(script: string, flags: readonly string[], out: string, other = {}): Promise<string> {
     await mkdir(out, { recursive: true });
     const args = ['--parsable', `--chdir=${SLURM}`, ...flags, join(SLURM, script)];
@@ -96,7 +96,7 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
   }
   const arrayOf = (tasks: string, out: string) => [`--array=${tasks}`, `--output=${join(out, '%a.log')}`];
 
-  /** Submits the judge alone, of the unsharded predictions; its number. */
+  /** Submits only the judge, for the unsharded predictions; returns its number. */
   async function submitJudge(out: string, other = {}): Promise<string> {
     await cp(join(dir, 'whole/predictions.jsonl'), join(out, 'merged/predictions.jsonl'));
     return submitScript('judge.sbatch', [`--output=${join(out, 'judge.log')}`], out, other);
@@ -108,7 +108,7 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
     }
   }
 
-  test('shards that are killed, requeued, near their time limit or left by their engine end in the bytes of an unsharded run', async () => {
+  test('shards that are killed, requeued, near their time limit or left by their engine end with the bytes of an unsharded run', async () => {
     const [killed, awbKilled, atLimit, left] = [2, 3, 4, 5] as const;
     const tasks = [killed, awbKilled, atLimit, left];
     const rows = await Promise.all(tasks.map((task) => trial.rowsOf(task + 1, SHARDS)));
@@ -122,7 +122,7 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
     };
     await trial.untilAsked(last);
 
-    // As where a node fails: everything of the task is gone at once, and Slurm has not been told.
+    // As if a node fails: everything of the task is gone at once, and Slurm does not know.
     kill(killed, '');
     await slurm.run('scontrol', ['requeue', taskOf(killed)]);
     kill(awbKilled, 'bin.js infer');
@@ -137,7 +137,7 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
     const gate = await slurm.until(jobs.gate, 'COMPLETED', 'FAILED', 'CANCELLED');
     expect(gate).toMatchObject({ JobState: 'COMPLETED', ExitCode: '0:0' });
     await expectWhole();
-    // What was in flight when they ended, and no other row, was asked once more.
+    // Only what was in flight when they ended was asked once more.
     expect(trial.askedAgain()).toEqual(last);
     expect(trial.asked).toHaveLength(ROWS + last.size);
     expect(trial.judge.asked).toBe(ROWS);
@@ -150,7 +150,7 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
     expect(kept).not.toContain(KEY);
   });
 
-  test('submitted again, shards that are finished ask nothing, and all ends as before', async () => {
+  test('when submitted again, finished shards ask nothing, and everything ends as before', async () => {
     const before = { asked: trial.asked.length, judged: trial.judge.asked };
     const { gate } = await submit();
     expect(await slurm.until(gate, 'COMPLETED', 'FAILED', 'CANCELLED')).toMatchObject({ JobState: 'COMPLETED' });
@@ -158,14 +158,14 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
     await expectWhole();
   }, 300_000);
 
-  test('what the gate says is the exit code of its job', async () => {
+  test("the gate's verdict is the exit code of its job", async () => {
     await writeFile(join(dir, 'strict.yaml'), 'min_score: { overall: 99 }\n');
     const alone = ['--parsable', `--chdir=${SLURM}`, `--output=${join(dir, 'strict.log')}`, join(SLURM, 'gate.sbatch')];
     const gate = await slurm.run('sbatch', alone, { ...env, POLICY: join(dir, 'strict.yaml') });
     expect(await slurm.until(gate, 'COMPLETED', 'FAILED')).toMatchObject({ JobState: 'FAILED', ExitCode: '4:0' });
   }, 120_000);
 
-  test('a task whose key is refused is held, and goes on when somebody has mended that and released it', async () => {
+  test('a task whose key is refused is held, and continues once that is fixed and it is released', async () => {
     const out = join(dir, 'refused');
     trial.judge.refuses = true;
     const job = await submitJudge(out);
@@ -176,7 +176,7 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
     expect(await readRows(join(out, 'merged/judged.jsonl'))).toHaveLength(ROWS);
   }, 120_000);
 
-  test('a task that is cancelled stays so, although awb and its engine end by a signal', async () => {
+  test('a cancelled task stays cancelled, although awb and its engine end by a signal', async () => {
     const out = join(dir, 'cancelled');
     const before = trial.judge.asked;
     trial.held.add('judge');
@@ -190,7 +190,7 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
     expect(await trial.text('cancelled/judge.log')).not.toContain('requeued');
   }, 120_000);
 
-  test('a task whose engine dies each time is held after as many restarts as it may have', async () => {
+  test('a task whose engine dies each time is held after the maximum number of restarts', async () => {
     const out = join(dir, 'dying');
     const job = await submitScript('infer.sbatch', arrayOf('0-0', out), out, {
       SERVE: 'exit 3',
@@ -209,7 +209,7 @@ describe.skipIf(noSlurm !== undefined)('examples/slurm, on a Slurm of one node,'
     await slurm.run('scancel', [job]);
   }, 120_000);
 
-  test('an array of other than N tasks in a row fails at once, and nothing is asked', async () => {
+  test('an array of another size than N consecutive tasks fails at once, and nothing is asked', async () => {
     const before = trial.asked.length;
     const out = join(dir, 'part');
     const job = await submitScript('infer.sbatch', arrayOf('3,5', out), out);

@@ -1,4 +1,4 @@
-// What the compiled program shows on a terminal: colours and block characters where they are wanted and can be shown.
+// What the compiled program shows on a terminal: colours and block characters if they are wanted and can be shown.
 
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../support/cli.js';
@@ -7,7 +7,7 @@ import { holdText } from '../support/messages.js';
 import { madeUpRows, writeDataset } from '../support/run-folder.js';
 import { noTerminal, startOnTerminal } from '../support/terminal.js';
 
-/** All that a command shows on a terminal with this environment. */
+/** Everything that a command shows on a terminal with this environment. */
 async function shownBy(args: readonly string[], cwd: string, env: Readonly<Record<string, string>>): Promise<string> {
   const child = startOnTerminal(args, cwd, { TERM: 'xterm', ...env });
   let shown = '';

@@ -1,4 +1,4 @@
-// Tokens as Hugging Face's own implementation counts them (fixtures/tokenizers/make.py), of long and hostile texts, too.
+// Token counts equal to those of Hugging Face's own implementation (fixtures/tokenizers/make.py), including long and hostile texts.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,14 +11,14 @@ const FIXTURES = join(ROOT, 'fixtures/tokenizers');
 const golden = JSON.parse(readFileSync(join(FIXTURES, 'golden.json'), 'utf8')) as {
   texts: string[];
   counts: Record<string, number[]>;
-  /** Of all texts joined by newlines, eight times. */
+  /** All texts joined by newlines, eight times. */
   together: Record<string, number>;
 };
 const KINDS = Object.keys(golden.counts);
 const fixture = (kind: string) => join(FIXTURES, `${kind}.json`);
 
 describe.each(KINDS)('%s', (kind) => {
-  test('counts every text as the Python package does, whichever came before', async () => {
+  test('counts every text like the Python package, whichever came before', async () => {
     const tokenizer = await openTokenizer(fixture(kind));
     for (const texts of [golden.texts, golden.texts.toReversed()]) {
       const counted = texts.map((text) => [text, tokenizer.count(text)]);
@@ -26,7 +26,7 @@ describe.each(KINDS)('%s', (kind) => {
     }
   });
 
-  test('counts a long text as the Python package does, but for a token or two a cut', async () => {
+  test('counts a long text like the Python package, up to a token or two per cut', async () => {
     const tokenizer = await openTokenizer(fixture(kind));
     const text = golden.texts.join('\n').repeat(8);
     const more = tokenizer.count(text) - (golden.together[kind] ?? Number.NaN);
@@ -38,22 +38,22 @@ describe.each(KINDS)('%s', (kind) => {
     ['one letter', 'a'],
     ['one space', ' '],
     ['one newline', '\n'],
-    ['one sign', '='],
+    ['one symbol', '='],
     ['one letter of three bytes', '\u3042'],
-    ['one picture', '\u{1F600}'],
+    ['one emoji', '\u{1F600}'],
     ['half a token', '<|im_start|'],
     ['a space of SentencePiece', '\u2581'],
     ['an accent', '\u0301'],
     ['half a character', '\ud83d'],
-  ])('ends with a text that is %s 20,000 times', async (_, unit) => {
+  ])('finishes with a text that is %s 20,000 times', async (_, unit) => {
     const tokenizer = await openTokenizer(fixture(kind));
     const [once, often] = [tokenizer.count(unit.repeat(400)), tokenizer.count(unit.repeat(20_000))];
-    // WordPiece takes a word for one unknown token, however long it is.
+    // WordPiece maps a word of any length to one unknown token.
     expect(often).toBeGreaterThanOrEqual(once);
     expect(often).toBeLessThanOrEqual((once + 2) * 50);
   });
 
-  test('ends with a text of letters without an end', async () => {
+  test('finishes with an endless text of letters', async () => {
     const tokenizer = await openTokenizer(fixture(kind));
     const random = randomFrom(1);
     const letters = Array.from({ length: 30_000 }, () => String.fromCharCode(97 + Math.floor(random() * 26))).join('');

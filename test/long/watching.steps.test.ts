@@ -1,4 +1,4 @@
-// `awb watch` from end to end: checkpoints are served, judged, scored and gated.
+// `awb watch` end to end: checkpoints are served, judged, scored and gated.
 
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { complete, KEY, setUp, watchesCheckpoints } from '../support/watch.js';
 
 watchesCheckpoints();
 
-test('checkpoints are taken in the order of their numbers, held against the base, told, and not taken again', async () => {
+test('checkpoints are processed in the order of their numbers, compared with the base, reported, and not processed again', async () => {
   const run = await setUp(
     { ...complete('step-10', { answer: 'bad' }), ...complete('step-9', {}), ...complete('step-11', {}) },
     `
@@ -45,7 +45,7 @@ test('checkpoints are taken in the order of their numbers, held against the base
   expect(types).toEqual(['serving', 'infer', 'judge', 'score', 'gate', 'result']);
 }, 300_000);
 
-test('names are never read by a shell', async () => {
+test('names are never interpreted by a shell', async () => {
   const hostile = "step '1'; touch gone $(touch gone) {port} --help";
   const run = await setUp({
     ...complete(hostile, {}),

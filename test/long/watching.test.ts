@@ -1,4 +1,4 @@
-// `awb watch` over servers that crash, hang and are killed, and what is asked of it while it waits.
+// `awb watch` over servers that crash, hang and are killed, and how it behaves while it waits.
 
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,10 +13,10 @@ import { complete, judge, KEY, ROWS, setUp, watchesCheckpoints } from '../suppor
 
 watchesCheckpoints();
 
-test('a server that never gets ready is logged with its last words, and the watch goes on with the next checkpoint', async () => {
+test('a server that never gets ready is logged with its last output, and the watch continues with the next checkpoint', async () => {
   const run = await setUp({ ...complete('step-1', { ready: false }), ...complete('step-2', {}) });
   const flags = ['--tries', '2'];
-  // Long enough for the second one to get ready while the machine is busy with others.
+  // Long enough for the second one to get ready while the machine is busy.
   const first = await run.once(...flags, '--wait-ready', '10s');
   expect(first.code).toBe(EXIT.unavailable);
   expect(first.stderr).toMatch(
@@ -34,7 +34,7 @@ test('a server that never gets ready is logged with its last words, and the watc
   for (const pid of await run.pids()) expect(isAlive(pid)).toBe(false);
 }, 300_000);
 
-test('a server that crashes in the middle costs no finished row: the next round goes on', async () => {
+test('a server that crashes in the middle costs no finished row: the next round continues', async () => {
   const run = await setUp(complete('step-1', { crashAfter: 6 }));
   const first = await run.once();
   expect(first.code).toBe(EXIT.unavailable);
@@ -44,11 +44,11 @@ test('a server that crashes in the middle costs no finished row: the next round 
   expect([asked.length, new Set(asked).size]).toEqual([ROWS, ROWS]);
 }, 300_000);
 
-test('a watch that is killed takes server and steps with it, and the same command goes on where it was', async () => {
+test('a watch that is killed ends its server and steps, and the same command continues', async () => {
   const run = await setUp({ ...complete('step-1', {}), ...complete('step-2', { hangAfter: 5 }) });
   const { child, ended } = run.start('--once');
   await run.until(async () => (await readdir(run.dir)).includes('served.step-2.hung'));
-  // What was answered counts once it is in the journal.
+  // An answer counts once it is in the journal.
   const journal = join(run.dir, 'watch/step-2/predictions.journal.jsonl');
   await run.until(async () => (await readRows(journal).catch(() => [])).length === 5);
   child.kill('SIGKILL');
@@ -78,7 +78,7 @@ test('without --once it waits for checkpoints, and Ctrl-C stops the server in th
   for (const pid of await run.pids()) expect(isAlive(pid)).toBe(false);
 }, 300_000);
 
-test('a result whose telling was cut off by Ctrl-C is told once more', async () => {
+test('a result whose report was cut off by Ctrl-C is reported once more', async () => {
   const telling = `[sh, -c, 'cat >> told; test -e go || exec sleep 60']`;
   const run = await setUp(complete('step-1', {}), `  on-result: ${telling}\n`);
   const { child, ended } = run.start('--once');
@@ -92,7 +92,7 @@ test('a result whose telling was cut off by Ctrl-C is told once more', async () 
   expect(await run.served()).toEqual(['step-1']);
 }, 300_000);
 
-test('too little evidence ends --once with its own code, and missing evidence comes before it', async () => {
+test('too little evidence ends --once with its own code, and missing evidence takes precedence', async () => {
   const run = await setUp(complete('step-1', {}), '', { drop: 0.1 });
   const unsure = await run.once();
   expect([unsure.code, (await run.result('step-1')).verdict]).toEqual([EXIT.inconclusive, 'INCONCLUSIVE']);
@@ -106,7 +106,7 @@ test('too little evidence ends --once with its own code, and missing evidence co
   expect(await run.result('step-2')).toMatchObject({ verdict: 'INCOMPLETE', exit_code: EXIT.incomplete });
 }, 300_000);
 
-test('a budget that is spent is no batch: it counts as a failed round', async () => {
+test('a spent budget is not a batch: it counts as a failed round', async () => {
   const run = await setUp(complete('step-1', {}), '', { judgeMore: ', budget-tokens: 20' });
   const { code, stderr } = await run.once();
   expect(code).toBe(EXIT.unavailable);
@@ -124,14 +124,14 @@ test.each([
   expect(stderr).toMatch(message);
 });
 
-test('an output folder that cannot be made is named as it was given', async () => {
+test('an output folder that cannot be created is named as it was given', async () => {
   const run = await setUp(complete('step-1', {}), '  output-dir: checkpoints/../awb.yaml/watch\n');
   const { code, stderr } = await run.once();
   expect(code).toBe(EXIT.cannotCreate);
   expect(stderr).toMatch(/cannot create checkpoints\/\.\.\/awb\.yaml\/watch \(E\w+\)/);
 });
 
-test('a result that cannot be told, a port that is taken and a command that is not there are logged; two watches never work in one folder', async () => {
+test('a result that cannot be reported, a busy port and a missing command are logged; two watches never work in one folder', async () => {
   const run = await setUp(complete('step-1', { hangAfter: 2 }), '  on-result: [sh, -c, "echo no mail >&2; exit 7"]\n');
   const taken = await run.once('--port', String(judge.port));
   expect(taken.stderr).toContain(`port ${judge.port} is taken by another process`);
@@ -152,7 +152,7 @@ test('a result that cannot be told, a port that is taken and a command that is n
   expect(gone.stderr).toContain('cannot read the folder of checkpoints');
 }, 300_000);
 
-test('a server that writes without end has a log that keeps its end', async () => {
+test('the log of a server that writes without end keeps the end', async () => {
   const { dir, once } = await setUp(complete('step-1', { flood: 30_000 }));
   expect((await once()).code).toBe(EXIT.done);
   const read = (name: string) => readFile(join(dir, 'watch/step-1', name), 'utf8');
@@ -162,18 +162,18 @@ test('a server that writes without end has a log that keeps its end', async () =
 });
 
 test.skipIf(process.platform !== 'linux')(
-  'what a server has started in sessions of their own ends with it',
+  'processes that a server started in their own sessions end with it',
   async () => {
     const { dir, once } = await setUp(complete('step-1', { strays: true }));
     expect((await once()).code).toBe(EXIT.done);
     const pids = (await readFile(join(dir, 'served.strays'), 'utf8')).trim().split('\n').map(Number);
     expect(pids).toHaveLength(1);
-    // A process that was killed is listed until it is collected.
+    // A killed process is listed until it is reaped.
     while (pids.some(isAlive)) await wait(20);
   },
 );
 
-test('server, steps and --on-result get what they need of the environment, and no key that is not theirs', async () => {
+test('server, steps and --on-result get what they need of the environment, and no key of others', async () => {
   const secrets = {
     AWB_JUDGE_API_KEY: KEY,
     AWB_MODEL_API_KEY: 'model-secret',
@@ -215,7 +215,7 @@ test('server, steps and --on-result get what they need of the environment, and n
   }
 });
 
-test('the base is pinned at the first start: no label moves it, and a change of it is refused', async () => {
+test('the base is pinned at the first start: no label moves it, and a changed base is refused', async () => {
   const run = await setUp(complete('step-1', {}));
   const score = (path: string) => awb(['score', path, '--label', 'base', '--quiet'], { cwd: run.dir });
   await score('base');

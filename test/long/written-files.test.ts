@@ -1,4 +1,4 @@
-// Files that commands write: what stands there is replaced as a whole or not at all, and only where it is a regular file.
+// Files that commands write: an existing file is replaced completely or not at all, and only if it is a regular file.
 
 import { execFileSync, spawn } from 'node:child_process';
 import { lstat, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
@@ -48,7 +48,7 @@ describe.each(WRITERS)('%s', (_name, argsFor) => {
     expect((await readFile(join(dir, 'real'), 'utf8')).length).toBeGreaterThan(100);
   });
 
-  test('leaves the old file as it was where the disk is full', async () => {
+  test('leaves the old file unchanged if the disk is full', async () => {
     await writeFile(join(dir, 'out'), 'old');
     const { code, stderr } = await withFileLimit(argsFor(join(dir, 'out')));
     expect(stderr).toContain(`cannot write ${join(dir, 'out')}: `);
@@ -69,7 +69,7 @@ test('report refuses a FIFO behind a link', async () => {
   expect((await lstat(page)).isFIFO()).toBe(true);
 });
 
-/** The program with no file allowed to grow beyond a kilobyte, which fails in mid-write as a full disk does. */
+/** The program with files limited to one kilobyte, which fails during a write like a full disk. */
 async function withFileLimit(args: readonly string[]): Promise<{ code: number | null; stderr: string }> {
   const command = 'ulimit -f 1; exec "$0" "$@"';
   const child = spawn('sh', ['-c', command, process.execPath, join(ROOT, 'dist/bin.js'), ...args], {
