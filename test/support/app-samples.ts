@@ -1,4 +1,4 @@
-// Samples of two made-up runs for the pages of the app: many rows, and texts that try to break out of a page.
+// Samples of two made-up runs for the app's pages: many rows, and texts that try to break out of a page.
 
 import { rowId } from '../../src/core/row-id.js';
 import type { Index, ListedSample, SampleList, SampleTexts, TrajectoryTexts } from '../../src/view/documents.js';
@@ -9,7 +9,7 @@ export const HOSTILE =
 const INDEX: Index = { tool: 'awb 0', isLive: false, scoresOnly: false, runs: [], episodes: [], work: [], unread: [] };
 const DIMENSIONS = ['format', 'factuality', 'consistency', 'realism', 'quality'];
 const TURNS = 5;
-/** A line longer than a page can show at once, and the same with a change in its middle. */
+/** A line longer than a page can show at once, and the same line with a change in its middle. */
 const HUGE = `${'lorem ipsum '.repeat(90_000)}A${' dolor sit'.repeat(90_000)}`;
 const HISTORY = ['ls -la', 'total 8\n-rw-r--r-- 1 root root 12 notes.txt\n', 'cat notes.txt', 'hello world\n'];
 const TRUTH = [
@@ -23,7 +23,10 @@ const PREDICTION = TRUTH.map((line) => (line === 'exit code: 0' ? 'exit code: 12
   (line) => line !== 'user root',
 );
 
-/** @param rows how many samples @param shift what its scores are higher by */
+/**
+ * @param rows how many samples
+ * @param shift how much higher its scores are
+ */
 export function sampleList(ref: string, rows: number, shift = 0): SampleList {
   const samples = Array.from({ length: rows }, (_, at): ListedSample => {
     const ratings = DIMENSIONS.map((_, dimension) => 1 + ((at * 7 + dimension * 3) % 5));
@@ -57,7 +60,7 @@ export function sampleList(ref: string, rows: number, shift = 0): SampleList {
   };
 }
 
-/** The texts of a trajectory of `sampleList`. The second of the first is hostile, and its third holds a huge line. */
+/** The texts of a trajectory of `sampleList`. In the first trajectory, the second text is hostile, and the third contains a huge line. */
 export function trajectoryTexts(list: SampleList, trajectory: number): TrajectoryTexts {
   const strings: string[] = [];
   const place = (text: string) => strings.push(text) - 1;
@@ -100,7 +103,7 @@ export function trajectoryTexts(list: SampleList, trajectory: number): Trajector
   return { strings, rows: Object.fromEntries(rows) };
 }
 
-/** The documents of a run of so many rows with the texts of some trajectories, and of a base that it is compared with. */
+/** The documents of a run with `rows` rows and the texts of some trajectories, and of a base to compare it with. */
 export function sampleDocuments(rows: number, trajectories: number) {
   const lists = [sampleList('run', rows), sampleList('base', rows, -12)];
   const texts = lists.flatMap((list) =>

@@ -1,4 +1,4 @@
-// The app in a real Chromium: pages opened from files or a server, what they complain of, what they ask for, and how accessible they are.
+// The app in a real Chromium: pages opened from files or a server, their errors, their requests, and their accessibility.
 
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -12,10 +12,10 @@ import { staticPage } from '../../src/view/page.js';
 import { folderOf } from './folder.js';
 
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
-/** Why tests that need a browser are left out; undefined where there is one. */
+/** Why tests that need a browser are skipped; undefined if there is one. */
 export const noBrowser = existsSync(CHROMIUM) ? undefined : `there is no ${CHROMIUM} (apt-get install chromium)`;
 
-/** What a page of one document has to show besides it: nothing. */
+/** The other contents of a page with a single document: nothing. */
 export const INDEX: Index = {
   tool: 'awb 0',
   isLive: false,
@@ -26,20 +26,20 @@ export const INDEX: Index = {
   unread: [],
 };
 
-/** What a page says, on one line. */
+/** The text of a page, on one line. */
 export async function textOf(page: Page): Promise<string> {
   return (await page.innerText('main')).replace(/\s+/g, ' ');
 }
 
 export interface Opened {
   readonly page: Page;
-  /** Addresses that were asked for, the page itself among them. */
+  /** Requested addresses, including the page itself. */
   readonly requests: string[];
-  /** Errors and warnings on the console, exceptions, and what the content security policy refused. */
+  /** Errors and warnings on the console, exceptions, and what the content security policy blocked. */
   readonly complaints: string[];
 }
 
-/** A browser for the tests of a file, which call what this gives. */
+/** A browser for the tests of a file, which call the returned functions. */
 export function useBrowser() {
   let browser: Browser | undefined;
   beforeAll(async () => {
@@ -79,9 +79,9 @@ export function useBrowser() {
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
-/** Fails where axe-core finds something serious on the page as it stands. */
+/** Fails if axe-core finds a serious problem on the current page. */
 export async function expectAccessible(page: Page): Promise<void> {
-  // By the debugging protocol, so that the page's policy does not refuse it.
+  // Through the debugging protocol, so the page's policy does not block it.
   await page.evaluate(await readFile(AXE, 'utf8'));
   const found = await page.evaluate(async () => {
     // axe-core sets it.

@@ -1,4 +1,4 @@
-// Asks a backend job by job: `request` makes what is asked, and `settle` says whether the job is done, asked again, or ends its group.
+// Asks a backend job by job: `request` makes the request, and `settle` says whether the job is done, asked again, or ends its group.
 
 import type {
   Ask,
@@ -11,7 +11,7 @@ import type {
   ModelRequest,
 } from '../../src/core/types.js';
 
-/** Of a serial group no job is asked before the one in front of it is settled. */
+/** In a serial group, no job is asked before the previous one is settled. */
 export interface HookedJob extends Job {
   readonly serial?: true | undefined;
 }

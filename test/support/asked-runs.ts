@@ -7,8 +7,8 @@ import { startLoopbackServer } from './loopback-server.js';
 import { madeUpRows, writeDataset } from './run-folder.js';
 
 /**
- * Writes into a folder: `data` (four rows of terminal, four of web), the judged runs `step-100` and `step-200`, the measured baseline
- * `persistence`, the infer run `unfinished`, which was interrupted, and `runs.sqlite`, where the three judged ones are runs 1 to 3.
+ * Writes into a folder: `data` (four rows each of terminal and web), the judged runs `step-100` and `step-200`, the measured baseline
+ * `persistence`, the interrupted infer run `unfinished`, and `runs.sqlite`, in which the three judged ones are runs 1 to 3.
  */
 export async function askedRuns(dir: string): Promise<void> {
   await writeDataset(join(dir, 'data'), {

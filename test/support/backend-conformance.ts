@@ -1,4 +1,4 @@
-// What every backend has to keep of `Backend`, whatever it asks by: one suite of claims, run against each.
+// The contract of `Backend` for every backend, whatever it asks through: one suite of claims, run against each.
 
 import { afterEach, describe, expect, it } from 'vitest';
 import { UserError } from '../../src/core/errors.js';
@@ -6,7 +6,7 @@ import type { Backend, CallCost, ModelOutcome } from '../../src/core/types.js';
 import { askByHooks, type HookedJob, type Hooks } from './ask-by-hooks.js';
 import { type ModelCall, type ModelScript, USAGE_OF_A_CALL } from './scripted-backend.js';
 
-/** How a backend under test is opened: over a model that answers by the script, with so many slots in all (an even number). */
+/** Opens a backend under test over a model that answers by the script, with the given number of slots (even). */
 export type OpenSubject = (
   script: ModelScript,
   options: { readonly slots: number; readonly maxAttempts: number },
@@ -28,7 +28,7 @@ const idOf = ({ text }: ModelCall): number => Number(/^job (\d+)/.exec(text)?.[1
 const replyTo = (call: ModelCall) => ({ text: `reply to ${idOf(call)}` });
 const never = new Promise<never>(() => {});
 
-/** Something that happens once, and can be waited for. */
+/** An event that happens once, and that can be awaited. */
 function happening() {
   let happen = () => {};
   const happened = new Promise<void>((resolve) => {
@@ -47,7 +47,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
     }
   });
 
-  /** A backend over a scripted model, asked with hooks that keep all that happens. */
+  /** A backend over a scripted model, asked with hooks that record everything. */
   async function setUp(script: ModelScript = replyTo, options: { slots?: number; maxAttempts?: number } = {}) {
     const calls: ModelCall[] = [];
     const running = { now: 0, most: 0 };
@@ -83,13 +83,13 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
     return { backend, calls, running, requested, settled, stop, abort, hooks, ask, statuses };
   }
 
-  /** Job 0 gets a reply on every third try of its own, the others on each. */
+  /** Job 0 gets a reply on every third of its tries, the others on each. */
   function onEveryThirdTry(): ModelScript {
     let count = 0;
     return (call) => (idOf(call) === 0 && ++count % 3 !== 0 ? 'passing' : replyTo(call));
   }
 
-  /** As many calls in flight as there are slots, none of which is answered before `release`. */
+  /** Keeps as many calls in flight as there are slots, and answers none of them before `release`. */
   async function held(slots = 2) {
     const full = happening();
     const released = happening();
@@ -116,7 +116,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       expect(run.calls.length).toBe(60);
     });
 
-    it('are handed to the hooks as they were given', async () => {
+    it('are passed to the hooks unchanged', async () => {
       const run = await setUp();
       const jobs = singles(3);
       await run.ask(jobs);
@@ -124,7 +124,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       expect(run.settled.every(({ job }) => jobs.includes(job))).toBe(true);
     });
 
-    it('are begun in the order given', async () => {
+    it('are started in the given order', async () => {
       const run = await setUp();
       await run.ask(singles(20));
       expect(run.requested.map(({ id }) => id)).toEqual(singles(20).map(({ id }) => id));
@@ -136,7 +136,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       expect(run.requested).toEqual([]);
     });
 
-    it('can be asked in one round after another', async () => {
+    it('can be asked in several rounds', async () => {
       const run = await setUp();
       await run.ask(singles(3));
       await run.ask(singles(5));
@@ -144,7 +144,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       expect(run.settled.every(({ outcome }) => outcome.status === 'ok')).toBe(true);
     });
 
-    it('are asked for chats and completions, each as it stands', async () => {
+    it('are asked as chats and completions, each unchanged', async () => {
       const run = await setUp();
       const text = 'job 1  <|im_start|>\n\t„as it stands“ ';
       await run.ask(singles(2), {
@@ -157,7 +157,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       expect(run.calls.every((call) => call.text === text)).toBe(true);
     });
 
-    it('keep their reply’s white space and letters', async () => {
+    it('keep the white space and case of their replies', async () => {
       const text = ' \n„Über“ \u{1f600}\r\n\t<b>&amp;</b>  ';
       const run = await setUp(() => ({ text }));
       await run.ask(singles(1));
@@ -184,7 +184,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       expect(together).toEqual([]);
     });
 
-    it('stay where they began', async () => {
+    it('stay at the endpoint where they began', async () => {
       const run = await setUp(replyTo, { slots: 4 });
       const jobs = jobsOf(...Array.from({ length: 60 }, (_, id) => `g${id % 12}`));
       await run.ask(jobs);
@@ -196,7 +196,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       expect([...places.values()].map(({ size }) => size)).toEqual(Array(12).fill(1));
     });
 
-    it('are no reason to leave a slot empty', async () => {
+    it('leave no slot empty', async () => {
       const run = await held();
       const asking = run.ask(jobsOf('x', 'x', 'y', 'y'));
       await run.full;
@@ -210,7 +210,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
     const serial = (...groups: readonly string[]) =>
       jobsOf(...groups).map((job) => ({ ...job, serial: true as const }));
 
-    it('have one job in flight at most, in the order given, however many slots are free', async () => {
+    it('have at most one job in flight, in the given order, however many slots are free', async () => {
       const run = await setUp(replyTo, { slots: 8 });
       const events: string[] = [];
       await run.ask(serial('x', 'y', 'x', 'y', 'x', 'x'), {
@@ -230,7 +230,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       expect(ofGroup(1, 3)).toEqual(inTurn(1, 3));
     });
 
-    it('side by side fill the slots', async () => {
+    it('fill the slots in parallel', async () => {
       const run = await held();
       const asking = run.ask(serial('x', 'x', 'y', 'y'));
       await run.full;
@@ -252,7 +252,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       expect(settled).toEqual([0, 1, 1, 2]);
     });
 
-    it('are ended by a job that says so, and other groups go on', async () => {
+    it('are ended by a job that says so, and other groups continue', async () => {
       const run = await setUp();
       const settled: number[] = [];
       await run.ask(serial('x', 'x', 'x', 'y', 'y'), {
@@ -278,7 +278,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       expect(run.running.most).toBe(4);
     });
 
-    it('are held from the request until what settling writes is durable', async () => {
+    it('are occupied from the request until the settled result is durable', async () => {
       const run = await setUp();
       let taken = 0;
       const most: number[] = [];
@@ -309,7 +309,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
   });
 
   describe(`${name}: failures`, () => {
-    it('that pass are tried again, and the job gets its reply', async () => {
+    it('that are transient are retried, and the job gets its reply', async () => {
       const failing = new Set([1, 2]);
       const run = await setUp((call) => (failing.delete(idOf(call)) ? 'passing' : replyTo(call)));
       await run.ask(singles(6));
@@ -317,7 +317,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       expect(Object.values(run.statuses())).toEqual(Array(6).fill('ok'));
     });
 
-    it('that pass have cost what all tries together did', async () => {
+    it('that are transient cost what all tries together cost', async () => {
       let isFirst = true;
       const run = await setUp((call) => {
         const isPassing = idOf(call) === 0 && isFirst;
@@ -332,7 +332,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       });
     });
 
-    it('and replies are told try by try with what each cost, before their job is settled', async () => {
+    it('and replies are reported try by try with their costs, before their job is settled', async () => {
       const told: string[] = [];
       const run = await setUp((call) => (idOf(call) === 0 ? 'passing' : replyTo(call)), { maxAttempts: 2 });
       await run.ask(singles(3), {
@@ -351,12 +351,12 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
         const ofJob = told.filter((line) => line.split(' ')[1] === `${id}`);
         expect(ofJob).toEqual([`request ${id}`, `tried ${id} ${promptTokens} ${completionTokens}`, `settle ${id}`]);
       }
-      // What asks whether the endpoint is still there is told as a failing job's.
+      // Probes of whether the endpoint is up are reported as those of a failing job.
       expect(told.filter((line) => line.startsWith('tried')).length).toBe(run.calls.length);
       expect(run.calls.filter((call) => idOf(call) === 0).length).toBe(2);
     });
 
-    it('that are broken off are told as not counted', async () => {
+    it('that are broken off are reported as uncounted', async () => {
       const run = await held();
       const told: CallCost[] = [];
       const asking = run.ask(singles(9), { tried: (_job, cost) => void told.push(cost) });
@@ -370,11 +370,11 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       }
     });
 
-    it('that never pass fail their job alone, after all its tries', async () => {
+    it('that are permanent fail only their job, after all its tries', async () => {
       const run = await setUp((call) => (idOf(call) === 1 ? 'passing' : replyTo(call)));
       await run.ask(singles(30));
       const tries = run.calls.filter((call) => idOf(call) === 1).length;
-      // Another place may take the job over, with as many tries again.
+      // Another endpoint may take over the job, with as many tries again.
       expect(tries).toBeGreaterThanOrEqual(3);
       expect(run.settled.length).toBe(30);
       const failed = run.settled.filter(({ outcome }) => outcome.status !== 'ok');
@@ -383,7 +383,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       ]);
     });
 
-    it('that are the job’s own are not tried again, and stop no other', async () => {
+    it('caused by the job itself are not retried, and stop no other job', async () => {
       const run = await setUp((call) => (idOf(call) < 2 ? 'permanent' : replyTo(call)));
       await run.ask(singles(5));
       expect(run.calls.length).toBe(5);
@@ -395,14 +395,14 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       });
     });
 
-    it('are told by the status, with the host', async () => {
+    it('are reported by the status, with the host', async () => {
       const run = await setUp((call) => (idOf(call) === 0 ? 'permanent' : replyTo(call)));
       await run.ask(singles(2));
       expect(run.backend.status().failure?.text).toMatch(/^\S+: ./);
       expect(run.backend.status().failure?.agoMs).toBeGreaterThanOrEqual(0);
     });
 
-    it('that no job would escape end the run, with the user’s next step; what is in flight is interrupted', async () => {
+    it("that would hit every job end the run, with the user's next step, and interrupt what is in flight", async () => {
       const inFlight = happening();
       const run = await setUp(async (call) => {
         if (idOf(call) === 0) {
@@ -463,7 +463,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
   });
 
   describe(`${name}: signals`, () => {
-    it('stop lets what is in flight come to its end, and starts nothing', async () => {
+    it('stop lets calls in flight finish, and starts nothing', async () => {
       const run = await held();
       const asking = run.ask(singles(9));
       await run.full;
@@ -474,7 +474,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       expect(run.requested.length).toBe(2);
     });
 
-    it('abort interrupts what is in flight: no outcome of it is kept', async () => {
+    it('abort interrupts what is in flight: none of its outcomes is kept', async () => {
       const run = await held();
       const asking = run.ask(singles(9));
       await run.full;
@@ -494,7 +494,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       expect(run.statuses()).toEqual({ 0: 'interrupted', 1: 'interrupted' });
     });
 
-    it.each(['stop', 'abort'] as const)('%s before the start has nothing asked', async (signal) => {
+    it.each(['stop', 'abort'] as const)('%s before the start prevents all requests', async (signal) => {
       const run = await setUp();
       run[signal].abort();
       await run.ask(singles(9));
@@ -502,7 +502,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       expect(run.settled.filter(({ outcome }) => outcome.status !== 'interrupted')).toEqual([]);
     });
 
-    it('leave the backend fit for another round', async () => {
+    it('leave the backend ready for another round', async () => {
       const run = await held();
       const asking = run.ask(singles(9));
       await run.full;
@@ -519,7 +519,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
   describe(`${name}: seeds`, () => {
     const offset = (seedOffset: number) => ({ messages: [{ role: 'user', content: 'job 0' }], seedOffset }) as const;
 
-    it('follow the request’s offset, and nothing else', async () => {
+    it("follow only the request's offset", async () => {
       const run = await setUp();
       await run.ask(singles(8), {
         request: async ({ id }) => ({ messages: [{ role: 'user', content: `job ${id}` }], seedOffset: id % 4 }),
@@ -529,7 +529,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       expect(new Set(run.calls.map(({ seed }) => seed)).size).toBe(4);
     });
 
-    it('differ from try to try, lest a reply that broke off comes back the same', async () => {
+    it('differ from try to try, so a reply that broke off does not come back the same', async () => {
       const run = await setUp(onEveryThirdTry(), { slots: 4 });
       await run.ask(singles(4));
       expect(new Set(run.calls.filter((call) => idOf(call) === 0).map(({ seed }) => seed)).size).toBe(3);
@@ -550,7 +550,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
   });
 
   describe(`${name}: asking again`, () => {
-    it('is done at once, where the job was asked, before its group goes on', async () => {
+    it('happens at once, at the same endpoint, before its group continues', async () => {
       const run = await setUp();
       let isFirst = true;
       await run.ask(jobsOf('x', 'x', 'y', 'y'), {
@@ -565,7 +565,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       expect(ofX[1]?.where).toBe(ofX[0]?.where);
     });
 
-    it('begins anew: a request of its own, all tries, and a log without those before', async () => {
+    it('starts afresh: a new request, all tries, and a log without the earlier ones', async () => {
       const run = await setUp(onEveryThirdTry(), { slots: 4 });
       let isFirst = true;
       const settle: Hooks<TestJob>['settle'] = async (job, outcome) => {
@@ -596,7 +596,7 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       expect(run.settled.map(({ outcome }) => outcome.status)).toEqual(['failed', 'ok']);
     });
 
-    it('exceeds no slots', async () => {
+    it('never exceeds the slots', async () => {
       const run = await setUp(replyTo, { slots: 4 });
       const times = new Map<number, number>();
       await run.ask(singles(12), {
@@ -609,11 +609,11 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
       expect(run.running.most).toBeLessThanOrEqual(4);
     });
 
-    it.each(['stop', 'abort'] as const)('is over after %s', async (signal) => {
+    it.each(['stop', 'abort'] as const)('ends after %s', async (signal) => {
       const run = await held();
       const settle: Hooks<TestJob>['settle'] = async (job, outcome) => {
         await run.hooks.settle(job, outcome);
-        // A backend that goes on is to fail the claim, and not to hang.
+        // A backend that does not stop should fail the claim instead of hanging.
         return run.settled.length < 20 ? 'again' : 'done';
       };
       const asking = run.ask(singles(9), { settle });
@@ -627,13 +627,13 @@ export function conformsToBackend(name: string, open: OpenSubject): void {
   });
 
   describe(`${name}: close`, () => {
-    it('may be said before anything was asked, and twice', async () => {
+    it('may be called before anything was asked, and twice', async () => {
       const { backend } = await setUp();
       await backend.close();
       await expect(backend.close()).resolves.toBeUndefined();
     });
 
-    it('may be said after a failure', async () => {
+    it('may be called after a failure', async () => {
       const run = await setUp(() => 'fatal');
       await expect(run.ask(singles(3))).rejects.toThrow(UserError);
       await run.backend.close();

@@ -1,9 +1,9 @@
-// An engine that answers batch files: it has each request answered by a server, and writes the results in the shapes that engines write.
+// An engine that answers batch files: a server answers each request, and the results are written in the formats of real engines.
 
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** What a server said to a request. */
+/** A server's answer to a request. */
 export interface BatchAnswer {
   readonly id: string;
   readonly status: number;
@@ -11,7 +11,7 @@ export interface BatchAnswer {
   readonly body: any;
 }
 
-/** The requests of a folder's files, in their order; of those files alone that are named. */
+/** The requests in a folder's files, in order; only those in the named files if any are named. */
 // biome-ignore lint/suspicious/noExplicitAny: tests look into requests of any shape
 export async function requestsIn(dir: string, files?: readonly string[]): Promise<any[]> {
   const names = files ?? (await readdir(dir)).filter((name) => /^requests-\d+\.jsonl$/.test(name)).sort();
@@ -24,7 +24,7 @@ export async function requestsIn(dir: string, files?: readonly string[]): Promis
   );
 }
 
-/** Has requests answered by the server at a base URL that ends in /v1. */
+/** Has the server at a base URL ending in /v1 answer requests. */
 export async function answersTo(
   requests: readonly { custom_id: string; method: string; url: string; body: unknown }[],
   baseUrl: string,
@@ -41,7 +41,7 @@ export async function answersTo(
 
 let count = 0;
 
-/** A result as a line, by who writes it. */
+/** A result as a line, in the format of its writer. */
 export const SHAPES = {
   openai: ({ id: custom_id, status, body }: BatchAnswer) => ({
     id: `batch_req_${++count}`,

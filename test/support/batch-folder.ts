@@ -1,4 +1,4 @@
-// Batch folders for tests: batch.json and its files of requests, as awb judge --batch-dir leaves them.
+// Batch folders for tests: batch.json and its request files, as awb judge --batch-dir leaves them.
 
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { folderAt, partName } from '../../src/model/batch/folder.js';
 import { temporaryFolder } from './cli.js';
 
-/** A chat request, told apart by its number. */
+/** A chat request, identified by its number. */
 export function batchBody(number: number, more: Record<string, unknown> = {}) {
   return { model: 'loopback', messages: [{ role: 'user', content: `row ${number}` }], max_tokens: 16, ...more };
 }
 
-/** A folder with so many requests in each part; ids are `row-1_0_abc`, `row-2_0_abc` and so on. */
+/** A folder with this many requests in each part; the ids are `row-1_0_abc`, `row-2_0_abc` and so on. */
 export async function batchFolder(
   parts: readonly number[],
   { baseUrl, bodyOf = batchBody }: { baseUrl?: string; bodyOf?: (number: number) => object | string } = {},

@@ -1,16 +1,16 @@
-// OpenAI's Files and Batches API on 127.0.0.1: batches go from state to state as they are looked at, and end as the test says.
+// OpenAI's Files and Batches API on 127.0.0.1: batches change state each time they are read, and end as the test says.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What a request of a batch is answered: 200 goes into the output file, anything else into the error file. */
+/** The answer to a request of a batch: 200 goes to the output file, anything else to the error file. */
 export interface BatchAnswer {
   readonly status: number;
   readonly body: unknown;
 }
 
 /**
- * How a batch ends: `completed`; `expired` after so many of its requests were answered (a silent server does not list the others);
+ * How a batch ends: `completed`; `expired` after this many of its requests were answered (a silent server does not list the others);
  * `failed` at validation with these errors.
  */
 export type BatchEnd =
@@ -19,8 +19,8 @@ export type BatchEnd =
   | { readonly status: 'failed'; readonly errors: readonly Record<string, unknown>[] };
 
 /**
- * Trouble on the way: an answer in place of the real one; a connection that breaks before the request has an effect, or behind it; half of a
- * file, with its end or without one; no answer at all; the answer of another server.
+ * A failure of a request: an answer that replaces the real one; a connection that breaks before or after the request has an effect; half of
+ * a file, with or without its end; no answer; the answer of another server.
  */
 export type Trouble =
   | { readonly status: number; readonly body?: unknown; readonly headers?: Record<string, string> }
@@ -31,10 +31,10 @@ export type Trouble =
   | 'half-open'
   | 'hang';
 
-/** A request to the API as it came. */
+/** A request to the API as it arrived. */
 export interface ApiRequest {
   readonly method: string;
-  /** Path below /v1, with the query. */
+  /** The path below /v1, with the query. */
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: Buffer;
@@ -46,18 +46,18 @@ interface Options {
   readonly answer?: (body: Record<string, unknown>) => BatchAnswer;
   /** By the number of the batch, from 0. */
   readonly end?: (batch: number) => BatchEnd;
-  /** How often a batch is seen in each state before it goes on. */
+  /** How often a batch is seen in each state before it changes. */
   readonly looks?: number;
   readonly trouble?: (request: ApiRequest) => Trouble | undefined;
-  /** Tokens (four characters each) that may wait at once, and where it is told that they are too many. */
+  /** Tokens (four characters each) that may wait at once, and where it is reported that they are too many. */
   readonly enqueued?: { readonly tokens: number; readonly toldAt: 'creation' | 'validation' };
-  /** The most that a list's page holds. */
+  /** The maximum size of a page of a list. */
   readonly page?: number;
   /** Paths that the server does not know. */
   readonly unknown?: RegExp;
 }
 
-/** What a request to the API is answered: bytes of a file, or a document. */
+/** The answer to a request to the API: the bytes of a file, or a document. */
 interface Answered {
   readonly status: number;
   readonly body: unknown;
@@ -97,14 +97,14 @@ export interface BatchServer {
   readonly requests: readonly ApiRequest[];
   readonly files: readonly StoredFile[];
   readonly batches: readonly StoredBatch['shown'][];
-  /** Lets every batch go on by one state. */
+  /** Moves every batch to its next state. */
   advance(): void;
-  /** Lets every batch come to its end. */
+  /** Moves every batch to its final state. */
   finish(): void;
   close(): Promise<void>;
 }
 
-/** The reply to a chat that a batch is answered with where the test says nothing else. */
+/** The default reply to a chat of a batch. */
 export function batchReply(content: string): BatchAnswer {
   const message = { role: 'assistant', content };
   return {
@@ -216,7 +216,7 @@ class Api {
     return { status: 200, body: batch.shown };
   }
 
-  /** Whoever sends a form in another way than browsers do is refused. */
+  /** Refuses a form that is not sent in the way of browsers. */
   async #upload(headers: IncomingMessage['headers'], body: Buffer): Promise<Answered> {
     const form = await new Response(new Uint8Array(body), {
       headers: { 'content-type': String(headers['content-type']) },
@@ -307,7 +307,7 @@ class Api {
     this.#set(batch, 'failed');
   }
 
-  /** Results come in another order than the requests, and what was not answered in time stands in the error file. */
+  /** Results are in another order than the requests, and those not answered in time are in the error file. */
   #answerSome(batch: StoredBatch, status: string, answered: number, isSilent = false): void {
     const outputs: string[] = [];
     const errors: string[] = [];
@@ -337,7 +337,7 @@ class Api {
     this.#set(batch, status);
   }
 
-  /** Newest first, as OpenAI lists. */
+  /** Newest first, like OpenAI's lists. */
   #list(all: readonly { readonly id: string }[], url: URL): Answered {
     const newest = [...all].reverse();
     const after = url.searchParams.get('after');

@@ -1,4 +1,4 @@
-// A judge on 127.0.0.1 that knows what it is shown, and rates it by opinions and with noise that were put into it.
+// A judge on 127.0.0.1 that knows what it is shown, and rates it by built-in opinions and noise.
 
 import { createHash } from 'node:crypto';
 import { openDataset } from '../../src/benchmark/dataset.js';
@@ -10,10 +10,10 @@ import { marked, verdict } from './judging.js';
 import { type LoopbackServer, type SeenRequest, startLoopbackServer } from './loopback-server.js';
 import { type Opinion, ratingsOf } from './made-up-judge.js';
 
-/** The variant behind a pair of texts, by their hash. */
+/** The variant that a pair of texts belongs to, by their hash. */
 type KnownTexts = ReadonlyMap<string, string>;
 
-/** What `awb calibrate --sample-seed` makes of the rows of a folder; of two variants with one text the first is taken. */
+/** What `awb calibrate --sample-seed` makes of the rows of a folder; the first of two variants with the same text counts. */
 export async function knownTexts(dataDir: string, variants: readonly string[], seed = 0): Promise<KnownTexts> {
   const dataset = await openDataset(dataDir);
   try {
@@ -37,10 +37,10 @@ export async function knownTexts(dataDir: string, variants: readonly string[], s
 }
 
 /**
- * Starts the judge. The same trajectory, row and prediction have the same effect in each request about them, and what is drawn for a
- * judgement depends on the request's seed, and on how often the prediction was judged before. What it does not know is refused (400),
+ * Starts the judge. The same trajectory, row and prediction have the same effect in each request about them. The random part of a judgement
+ * depends on the request's seed, and on how often the prediction was judged before. A request about anything unknown is refused (400),
  * which stops the run.
- * @param chance another number draws all of it anew
+ * @param chance another number gives other random values
  */
 export async function startBiasedJudge(
   known: KnownTexts,
@@ -51,7 +51,7 @@ export async function startBiasedJudge(
   return startLoopbackServer(
     ({ body }: SeenRequest) => {
       const shown = shownIn(String(body.messages?.at(-1)?.content));
-      // Texts are shown with the blanks in front of their first lines.
+      // Texts are shown with the spaces before their first lines.
       const name = shown && known.get(hashOf(shown.truth.trim(), shown.prediction.trim()));
       if (shown === undefined || name === undefined) {
         return { status: 400, body: { error: { message: 'a prediction that this judge does not know' } } };
@@ -74,7 +74,7 @@ export async function startBiasedJudge(
   );
 }
 
-/** The framed texts of a prompt: the mark of the prediction's frame stands around the truth, too, and no text holds it. */
+/** The framed texts of a prompt: the mark of the prediction's frame is also around the truth, and no text contains it. */
 function shownIn(prompt: string) {
   const mark = /<prediction-(\w+) turn="\d+">/.exec(prompt)?.[1];
   const framed = (name: string) =>

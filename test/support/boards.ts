@@ -1,4 +1,4 @@
-// Runs and leaderboards, made up for tests of what is shown of them.
+// Made-up runs and leaderboards, for tests of their output.
 
 import { domainsOfMean } from '../../src/core/domains.js';
 import { measuresOf } from '../../src/core/measures.js';
@@ -24,8 +24,7 @@ interface Given {
   readonly withFailures?: number;
   readonly measures?: Readonly<Record<string, number>>;
   readonly chosen?: number;
-  /** Domains behind the mean, where that is not what it would be today. */
-  /** Rows behind each figure. */
+  /** The number of rows of each figure. */
   readonly rows?: number;
 }
 
@@ -79,7 +78,7 @@ export const OFFICIAL: JudgedWith = {
 export const METRICS: JudgedWith = { kind: 'metrics', rates: false, protocol: 'history' };
 
 let count = 0;
-/** A run of the official judge; every call gives another one, later than those before. */
+/** A run of the official judge; every call gives a new one, later than those before. */
 export function run(label: string | undefined, value: number, more: Partial<BoardRun> & Given = {}): BoardRun {
   const number = ++count;
   return {
@@ -122,7 +121,7 @@ export const names = (block: Block | undefined) => block?.rows.map((row) => row.
 export const headings = (block: Block | undefined) => block?.columns.map((column) => column.short);
 export const cellsOf = (block: Block | undefined, name: string) => block?.rows.find((row) => row.name === name)?.texts;
 
-/** Names that act where they are not escaped. */
+/** Names that act as markup or commands if they are not escaped. */
 export const HOSTILE: readonly string[] = [
   '\x1b]52;c;aGk=\x07\x1b[31mred\x1b[2J',
   'a|b|c `code` **bold** [x](javascript:alert) https://evil.example www.evil.example @everyone',

@@ -1,12 +1,12 @@
-// Before the tests: compiles the project, since some of them start the program as a user does (dist/bin.js in a process of its own), and
-// gives them a folder for what is temporary.
+// Before the tests: compiles the project, since some tests start the program as a user does (dist/bin.js in another process), and gives the
+// tests a temporary folder.
 
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-/** @returns what removes the temporary folders of all tests in the end */
+/** @returns a function that removes the temporary folders of all tests at the end */
 export default function build(): () => void {
   const root = resolve(import.meta.dirname, '../..');
   execFileSync(process.execPath, ['scripts/compile.mjs'], {

@@ -1,4 +1,4 @@
-// Calibrations, made up for tests of where they are kept and shown.
+// Made-up calibrations, for tests that store and show them.
 
 import type { Family } from '../../src/core/calibration.js';
 import { DIMENSIONS } from '../../src/core/types.js';
@@ -7,12 +7,12 @@ import { checkedManifest, type Manifest } from '../../src/run/manifest.js';
 import type { Calibration, CalibrationDocument, CalibrationPart, Loss } from '../../src/stats/calibration/document.js';
 import { notesOn } from '../../src/stats/calibration/limits.js';
 
-/** An estimate whose 95 % interval reaches so far to both sides. */
+/** An estimate whose 95 % interval extends `reach` to both sides. */
 export function around(value: number, reach: number) {
   return { value, rows: 160, clusters: 56, se: reach / 2, df: 50, low: value - reach, high: value + reach };
 }
 
-/** Each damage with what it costs; the judge is blind to the second and the seventh of those without a dose. */
+/** Each corruption with its loss; the judge is blind to the second and seventh of those without a dose. */
 const DAMAGES: readonly (readonly [name: string, family: Family, points: number, dose?: number])[] = [
   ['determined-1of8', 'dose', 6.4, 1 / 8],
   ['determined-1of3', 'dose', 14.25, 1 / 3],
@@ -37,7 +37,7 @@ const CANARIES = [
   ['padding', 0],
 ] as const;
 
-/** A part in which losses, and the intervals around them, are so much larger. */
+/** A part with losses and intervals scaled by `factor`. */
 export function calibrationPart(factor = 1, change: Partial<CalibrationPart> = {}): CalibrationPart {
   const losses = DAMAGES.map(([variant, family, points, dose = null]): Loss => {
     const loss = around(points * factor, 1.1 * factor);
@@ -86,7 +86,7 @@ export function calibrationPart(factor = 1, change: Partial<CalibrationPart> = {
   };
 }
 
-/** Of a part that nothing was judged for. */
+/** A part without any judgement. */
 export const NOTHING_JUDGED = {
   ...{ rows: 0, trajectories: 0, judged: 0, failed: 0, failures: {} },
   ...{ ceiling: null, truth: null, floor: null, false_penalty: null, scores: [], losses: [], steps: [], canaries: [] },
@@ -101,7 +101,7 @@ export function madeUpCalibration(change: Partial<CalibrationPart> = {}): Calibr
   };
 }
 
-/** The document of a calibration, with these members in place of its own. */
+/** The document of a calibration, with these members replaced. */
 export function madeUpDocument(
   calibration: Calibration = madeUpCalibration(),
   { notes = [], ...change }: Partial<CalibrationDocument> = {},
@@ -123,7 +123,7 @@ export function madeUpDocument(
   };
 }
 
-/** The manifest of a calibration of the judge `judge-model`, with these fields in place of its own. */
+/** The manifest of a calibration of the judge `judge-model`, with these fields replaced. */
 export function calibrationManifest(change: object = {}): Manifest {
   const text = JSON.stringify({
     schema: 'awb.manifest/1',

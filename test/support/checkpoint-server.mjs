@@ -21,7 +21,7 @@ appendFileSync(`${notes}.log`, `${JSON.stringify({ name, pid: process.pid })}\n`
 console.error(`loading ${name}`);
 appendFileSync(`${notes}.env`, `${JSON.stringify(process.env)}\n`);
 for (let line = 0; line < flood; line++) console.log(`line ${line} `.padEnd(999, '.'));
-// One that soon loses its parent, in a session of its own and deaf to SIGTERM.
+// A process that soon loses its parent, in its own session, and that ignores SIGTERM.
 if (strays) {
   const deaf = "process.on('SIGTERM', () => {}); setInterval(() => {}, 1e6)";
   const stray = spawn(process.execPath, ['-e', deaf], { detached: true, stdio: 'ignore' });

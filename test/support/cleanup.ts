@@ -1,5 +1,5 @@
-// What modules of test support open is closed after each test. Files that share a worker share these modules, and hooks that a module
-// registers as it loads would hold for the first of those files alone.
+// Closes after each test what modules of test support opened. Files that share a worker share these modules, so hooks registered when a
+// module loads would apply only to the first of those files.
 
 import { afterEach } from 'vitest';
 import { cleanups } from './cleanups.js';

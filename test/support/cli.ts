@@ -1,4 +1,4 @@
-// The program in tests: in this process with its output kept, or in a process of its own that can be killed.
+// The program in tests: in this process with its output recorded, or in another process that can be killed.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp } from 'node:fs/promises';
@@ -20,18 +20,21 @@ export interface CliResult {
   readonly stderr: string;
 }
 
-/** Runs `awb` with these arguments in this process. Of an option of one value the last one counts, so that tests can override what they share. */
+/**
+ * Runs `awb` with these arguments in this process. If a single-valued option is repeated, the last one counts, so tests can override shared
+ * arguments.
+ */
 export async function awb(
   args: readonly string[],
   options: {
     readonly env?: Readonly<Record<string, string>>;
     readonly cwd?: string;
     readonly stop?: AbortSignal;
-    /** Set where an option of one value is to be given twice. */
+    /** Set if a single-valued option should really be given twice. */
     readonly asTyped?: true;
-    /** In place of what the result has as `stderr`. */
+    /** Replaces the process's stderr. */
     readonly stderr?: Io['stderr'];
-    /** Standard input, as a pipe gives it. */
+    /** Standard input, like that of a pipe. */
     readonly input?: string;
   } = {},
 ): Promise<CliResult> {
@@ -64,7 +67,7 @@ export async function awb(
   return { code, stdout, stderr };
 }
 
-/** Whatever document any test has a command print is held to its schema. */
+/** Checks every document that a command prints in any test against its schema. */
 function requireSchema(stdout: string): void {
   const name = /^\{\s*"schema":\s*"(awb\.[^"]+)"/.exec(stdout)?.[1];
   if (name === undefined) return;
@@ -74,7 +77,7 @@ function requireSchema(stdout: string): void {
   if (issues !== undefined) throw new Error(`${name} is not as its schema says: ${JSON.stringify(issues.slice(0, 3))}`);
 }
 
-/** The arguments without the values of options of one value that others behind them override. */
+/** The arguments without values of single-valued options that later ones override. */
 async function overridden(args: readonly string[]): Promise<readonly string[]> {
   const entry = COMMANDS.find(({ name }) => name === args[0] || name === args.slice(0, 2).join(' '));
   const repeated = args.filter((word, at) => /^--[a-z]/.test(word) && args.indexOf(word, at + 1) > at);
@@ -90,7 +93,7 @@ async function overridden(args: readonly string[]): Promise<readonly string[]> {
 
 export interface CliProcess {
   readonly child: ChildProcess;
-  /** Resolves when the process has ended, however it did; a killed one has no code. */
+  /** Resolves when the process has ended in any way; a killed one has no code. */
   readonly ended: Promise<CliResult & { readonly signal: NodeJS.Signals | null }>;
 }
 
@@ -120,7 +123,7 @@ export function startAwb(
   return { child, ended };
 }
 
-/** A new empty folder; the system's own clean-up removes it. */
+/** A new empty folder; the global teardown removes it. */
 export function temporaryFolder(): Promise<string> {
   return mkdtemp(join(tmpdir(), 'awb-test-'));
 }

@@ -1,4 +1,4 @@
-// What runs on clusters are tried with: rows, a server for world model and judge, and an unsharded run to compare with.
+// The setting for trials of runs on clusters: rows, a server for world model and judge, and an unsharded run to compare with.
 
 import { createHash } from 'node:crypto';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { awb, ROOT, temporaryFolder } from './cli.js';
 import { deterministicAnswer, type LoopbackServer, startLoopbackServer } from './loopback-server.js';
 import { madeUpRows, readRows, writeDataset } from './run-folder.js';
 
-/** A verdict between 70 and 90 that depends on what is judged, so that rows differ. */
+/** A verdict between 70 and 90 that depends on the messages, so that rows differ. */
 function verdictOn(messages: unknown): string {
   const digit = createHash('sha256').update(JSON.stringify(messages)).digest()[0] ?? 0;
   const scores = { format: 5, factuality: 3 + (digit % 3), consistency: 4, realism: 4 + (digit % 2), quality: 4 };
@@ -16,33 +16,36 @@ function verdictOn(messages: unknown): string {
 }
 
 export interface ClusterTrial {
-  /** Holds `data/`, the unsharded run in `whole/`, that run's scores as `production` in `runs.sqlite`, a policy that it fulfils, and `awb`. */
+  /**
+   * Contains `data/`, the unsharded run in `whole/`, that run's scores as `production` in `runs.sqlite`, a policy that it passes, and
+   * `awb`.
+   */
   readonly dir: string;
   readonly server: LoopbackServer;
-  /** The requests to the world model so far, by row, those of the unsharded run left out. */
+  /** The requests to the world model so far, by row, without those of the unsharded run. */
   readonly asked: string[];
-  /** Rows that get no answer before they are let go; `judge` is for all that the judge is asked. */
+  /** Rows that get no answer until they are released; `judge` stands for all requests to the judge. */
   readonly held: Set<string>;
-  /** The values of the header `authorization` so far. */
+  /** The values of the `authorization` header so far. */
   readonly keys: ReadonlySet<string | undefined>;
-  /** The judge `judge`: what it was asked so far (of the unsharded run nothing), and whether it says 401. */
+  /** The judge `judge`: the number of its requests so far (without the unsharded run), and whether it answers 401. */
   readonly judge: { asked: number; refuses: boolean };
   /** The rows that a shard (1-based) asks, in order. */
   rowsOf(shard: number, shards: number): Promise<string[]>;
-  /** Resolves once every one of these rows has been asked. */
+  /** Resolves once each of these rows was asked. */
   untilAsked(rows: Iterable<string>): Promise<void>;
   /** Rows that were asked more than once. */
   askedAgain(): Set<string>;
-  /** The text of a file of the folder. */
+  /** The text of a file in the folder. */
   text(...path: readonly string[]): Promise<string>;
 }
 
-/** A row by what its prompt asks for. */
+/** Identifies a row by what its prompt asks for. */
 function nameOf(messages: unknown): string {
   return [...JSON.stringify(messages).matchAll(/step \d+ of \w+ \d+/g)].at(-1)?.[0] ?? '';
 }
 
-/** Two rows at a time, so that whoever holds two knows that all before them are finished. */
+/** Two rows at a time, so holding back two shows that all before them are finished. */
 export const AT_A_TIME = 2;
 
 export async function startClusterTrial(rowsOfADomain: number): Promise<ClusterTrial> {

@@ -1,4 +1,4 @@
-// Comparisons of two runs, made up for tests of how they are told.
+// Made-up comparisons of two runs, for tests of their output.
 
 import { DOMAINS } from '../../src/core/types.js';
 import type { ComparisonView } from '../../src/report/comparison.js';
@@ -20,12 +20,12 @@ export function difference(value: number, more: Partial<Difference> = {}): Diffe
   };
 }
 
-/** As Overall has it, which is one figure and not one of several. */
+/** As for Overall, which is a single figure and needs no adjustment. */
 export function unadjusted({ pAdjusted: _, ...rest }: Difference): Difference {
   return rest;
 }
 
-/** The same figure over so many rows. */
+/** The same figure over this many rows. */
 export function ofRows(rows: number, found: Difference): Difference {
   return { ...found, difference: { ...found.difference, rows } };
 }

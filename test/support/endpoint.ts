@@ -1,4 +1,4 @@
-// An endpoint opened at a loopback server for a test, and what a call at it came to; `closeAll` ends what was opened.
+// Opens an endpoint at a loopback server for a test, and gives the outcome of a call; `closeAll` closes everything opened.
 
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -47,7 +47,7 @@ export function open(
   return { endpoint, dialect, notices };
 }
 
-/** What is not streamed, with a sampling of its budget alone. */
+/** A call without streaming, with only a token budget as sampling. */
 export function optionsOf(baseUrl: string): EndpointOptions {
   return {
     baseUrl,
@@ -98,7 +98,7 @@ export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
-/** Writes the same piece for as long as it is read. */
+/** Writes the same piece for as long as the reader takes it. */
 export function pour(target: Writable, piece: string): void {
   while (!target.destroyed && target.write(piece));
   target.once('drain', () => pour(target, piece));

@@ -1,4 +1,4 @@
-// Engines on tiny real models on the CPU with one thread, and the batches that they evaluate; closed after each test.
+// Engines with tiny real models on one CPU thread, and the batches that they evaluate; closed after each test.
 
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -35,7 +35,7 @@ export const OPTIONS: GenerateOptions = {
   templateArguments: {},
 };
 export const NO_THINKING = { templateArguments: { enable_thinking: false } };
-/** Above any greedy or seeded pick of a random model that never ends by itself. */
+/** Above any greedy or seeded choice of a random model that never ends by itself. */
 export const FREE: Partial<GenerateOptions> = { temperature: 1, topK: 20 };
 
 export const folder = await mkdtemp(join(tmpdir(), 'engine-'));
@@ -51,7 +51,7 @@ cleanups.push(async () => {
   for (const engine of opened.splice(0)) await engine.close();
 });
 
-/** Of the engine that is started last. */
+/** Of the engine started last. */
 let batches: Batch[] = [];
 const { createContext } = LlamaModel.prototype;
 LlamaModel.prototype.createContext = async function (options) {
@@ -60,7 +60,7 @@ LlamaModel.prototype.createContext = async function (options) {
   return context;
 };
 
-/** Notes each batch before it is evaluated. */
+/** Records each batch before it is evaluated. */
 function noteBatches(inner: InnerContext, noted: Batch[]): void {
   const { addToBatch, decodeBatch } = inner;
   let batch: { slot: number; tokens: number }[] = [];
@@ -79,7 +79,7 @@ function noteBatches(inner: InnerContext, noted: Batch[]): void {
   Object.defineProperties(inner, Object.getOwnPropertyDescriptors(noting));
 }
 
-/** An engine and the batches it evaluates, as they come. */
+/** An engine, and the batches it evaluates as they arrive. */
 export async function start(
   modelPath: string,
   changed: Partial<EngineSettings> = {},

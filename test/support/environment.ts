@@ -1,4 +1,4 @@
-// A running environment for tests, and ways to ask it.
+// A running environment for tests, and ways to talk to it.
 
 import { once } from 'node:events';
 import WebSocket from 'ws';
@@ -73,7 +73,7 @@ export async function json(response: Promise<Response>): Promise<{ status: numbe
   return { status, headers, body: rest.body };
 }
 
-/** An agent on a WebSocket: what it says is answered in order. */
+/** An agent on a WebSocket: its messages are answered in order. */
 export class SocketAgent {
   readonly #answers: Said[] = [];
   #waiting: ((answer: Said) => void) | undefined;
@@ -119,7 +119,7 @@ export class SocketAgent {
   }
 }
 
-/** The HTTP status by which an upgrade is refused. */
+/** The HTTP status with which an upgrade is refused. */
 export async function refusedUpgrade({ url }: RunningEnvironment, options: WebSocket.ClientOptions, path = '/ws') {
   const socket = new WebSocket(`${url.replace('http', 'ws')}${path}`, options);
   const [, response] = await once(socket, 'unexpected-response');

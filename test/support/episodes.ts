@@ -1,4 +1,4 @@
-// A scripted agent and a scripted world behind one server, told apart by the names they are asked by.
+// A scripted agent and a scripted world on one server, distinguished by model name.
 
 import type { Answer, LoopbackServer, SeenRequest } from './loopback-server.js';
 import { startLoopbackServer } from './loopback-server.js';
@@ -14,7 +14,7 @@ export interface Asked {
   readonly system: string;
   /** The last user message. */
   readonly last: string;
-  /** From 0: how many turns lie behind. */
+  /** The number of earlier turns. */
   readonly turn: number;
   readonly request: SeenRequest;
 }
@@ -44,7 +44,7 @@ export function typedIn(prompt: string): string {
   return /"keystrokes":\s*"(.*?)\\n"/.exec(prompt)?.[1] ?? '';
 }
 
-/** Starts both. An agent that is not scripted types `step N`; a world that is not shows what was typed. */
+/** Starts both. Without a script, the agent types `step N`, and the world shows what was typed. */
 export async function startPlayers({ agent, world }: { readonly agent?: Player; readonly world?: Player } = {}) {
   const seen: Players['asked'] = { agent: [], world: [] };
   const play: Record<string, Player> = {

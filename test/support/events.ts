@@ -70,7 +70,7 @@ export const EVENT_TYPES = Object.keys(TYPES);
 // biome-ignore lint/suspicious/noExplicitAny: tests look into events of every type
 export type ReadEvent = any;
 
-/** The events of a file. @throws where a line is not as the documentation has it */
+/** The events of a file. @throws if a line differs from the documentation */
 export function readEvents(file: string): ReadEvent[] {
   if (file !== '' && !file.endsWith('\n')) throw new Error('the last line has no end');
   return file

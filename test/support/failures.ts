@@ -1,4 +1,4 @@
-// Failures as servers tell them, and what `classify` makes of each.
+// Failures as servers report them, and how `classify` classifies each.
 
 import { classify, type Evidence } from '../../src/model/failures/classify.js';
 import type { CallContext } from '../../src/model/failures/rules.js';

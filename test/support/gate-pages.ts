@@ -1,4 +1,4 @@
-// Decisions of a gate, made up for tests of how they are told.
+// Made-up decisions of a gate, for tests of their output.
 
 import type { BoundResult, ConditionResult, RuleResult } from '../../src/core/decision.js';
 import type { GateReport } from '../../src/report/gate.js';
@@ -6,14 +6,14 @@ import { defaultPolicy } from '../../src/stats/policy.js';
 
 const HOLDS = { tier: 'critical', verdict: 'GO', counts: true, impact: 0, sentence: 'It holds.' } as const;
 
-/** A rule on a figure that holds, on Overall where nothing else is said. */
+/** A rule on a figure that holds, by default for Overall. */
 export function rule(more: Partial<BoundResult> = {}): BoundResult {
   const where = more.domain ?? 'Overall';
   const texts = { name: `${where} drop`, shown: {} };
   return { ...HOLDS, ...texts, kind: 'drop', isCondition: false, ...more };
 }
 
-/** A condition that holds, on the whole run where nothing else is said. */
+/** A condition that holds, by default for the complete run. */
 export function condition(more: Partial<ConditionResult> = {}): ConditionResult {
   return { ...HOLDS, kind: 'identity', isCondition: true, name: 'same judge', ...more };
 }
@@ -36,7 +36,7 @@ export function gatePage(rules: readonly RuleResult[], more: Partial<GateReport>
   };
 }
 
-/** Texts that act where they are not escaped. */
+/** Texts that act as markup or commands if they are not escaped. */
 export const HOSTILE = [
   '::error::pwned',
   '\n::set-output name=x::y',

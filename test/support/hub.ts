@@ -39,18 +39,18 @@ export async function listenTo(handler: Handler): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** The commit that every revision of the hub is. */
+/** The commit of every revision of the hub. */
 export const COMMIT = 'c0ffee'.padEnd(40, '0');
 
 interface HubSetup {
   readonly files?: Readonly<Record<string, Buffer>>;
-  /** The commit that a revision is. Other revisions than these are unknown where it is given. */
+  /** The commit of a revision. If this is given, other revisions are unknown. */
   readonly commits?: Readonly<Record<string, string>>;
-  /** Entries of the listing instead of those of `files`. */
+  /** Entries of the listing that replace those of `files`. */
   readonly entries?: readonly unknown[];
-  /** Sends a file; the default honours ranges. */
+  /** Sends a file; the default supports ranges. */
   readonly send?: (bytes: Buffer, request: IncomingMessage, response: ServerResponse) => void;
-  /** Comes before everything; true where it answered. */
+  /** Runs before everything else; true if it answered. */
   readonly first?: (request: IncomingMessage, response: ServerResponse) => boolean;
 }
 
@@ -93,7 +93,7 @@ export async function openHub(setup: HubSetup = {}) {
       else response.end(JSON.stringify({ id: 'user/repo', sha, siblings: [] }));
       return;
     }
-    // The revision is one part of the path, whatever slashes it holds.
+    // The revision is one part of the path, even if it contains slashes.
     const bytes = files[decodeURIComponent(path.replace(/^(?:\/datasets)?\/[^/]+\/[^/]+\/resolve\/[^/]+\//, ''))];
     if (bytes === undefined) response.writeHead(404).end();
     else send(bytes, request, response);
@@ -116,7 +116,7 @@ export async function filesIn(directory: string): Promise<string[]> {
     .sort();
 }
 
-/** The entry of a file whose bytes stand in git itself, named as `git hash-object` names them. */
+/** The entry of a file whose bytes are in git itself, named as `git hash-object` names them. */
 export function smallEntryOf([path, bytes]: [string, Buffer]): unknown {
   const oid = execFileSync('git', ['hash-object', '--stdin'], { input: bytes, encoding: 'utf8' }).trim();
   return { type: 'file', path, size: bytes.length, oid };
@@ -127,7 +127,7 @@ export async function hashOf(path: string): Promise<string> {
   return sha256(await readFile(path));
 }
 
-/** The error that a promise rejects with. */
+/** The error with which a promise rejects. */
 export async function failure(promise: Promise<unknown>): Promise<UserError> {
   const error = await promise.then(
     () => undefined,

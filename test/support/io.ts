@@ -1,8 +1,8 @@
-// What a command is given of its process, for tests of what stands below the commands.
+// The process that a command sees, for tests of code below the commands.
 
 import type { Io, TextSink } from '../../src/core/types.js';
 
-/** A process in this folder, of which nobody reads the output. */
+/** A process in this folder whose output is discarded. */
 export function ioIn(cwd: string): Io {
   const nowhere: TextSink = { isTTY: false, columns: 80, write() {} };
   return {

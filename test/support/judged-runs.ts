@@ -1,4 +1,4 @@
-// Judged files with their manifests, made up for tests of what compares runs.
+// Made-up judged files with their manifests, for tests that compare runs.
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,19 +7,19 @@ import { awb } from './cli.js';
 
 export interface JudgedRun {
   readonly label?: string;
-  /** The rating of a row of 1 to 5, by domain and its place there; undefined for a row that the judge failed. */
+  /** The rating (1 to 5) of a row, by domain and position in it; undefined for a row that the judge failed. */
   readonly rating: (domain: Domain, row: number) => number | undefined;
   /** Rows whose prediction the model refused. */
   readonly refuses?: (domain: Domain, row: number) => boolean;
   readonly domains?: readonly Domain[];
-  /** Rows that have no rating in a dimension. */
+  /** Rows without a rating in a dimension. */
   readonly unrated?: Partial<Record<Dimension, (domain: Domain, row: number) => boolean>>;
-  /** Rows in each domain, two to a trajectory. */
+  /** Rows in each domain, two per trajectory. */
   readonly rows?: number;
   readonly weakness?: (domain: Domain, row: number) => string;
-  /** In front of every row's key. */
+  /** A prefix for every row's key. */
   readonly prefix?: string;
-  /** In place of what the judge's and the predictions' manifests say. */
+  /** Replaces what the manifests of the judge and the predictions say. */
   readonly identity?: object;
   readonly predictions?: object;
   readonly meta?: object;
@@ -27,7 +27,7 @@ export interface JudgedRun {
 
 let runs = 0;
 
-/** Writes `<dir>/judged.jsonl` with its manifest, scores it where a `db` is given, and returns the file's path. */
+/** Writes `<dir>/judged.jsonl` with its manifest, scores it if a `db` is given, and returns the file's path. */
 export async function judgedRun(dir: string, run: JudgedRun, db?: string): Promise<string> {
   const { label, domains = DOMAINS, rows = 20, prefix = '' } = run;
   await mkdir(dir, { recursive: true });
@@ -93,7 +93,7 @@ function rowOf(run: JudgedRun, domain: Domain, row: number, prefix: string) {
   };
 }
 
-/** Ratings that differ from row to row, and a little from those of the same rows at other `phase`s; about `level`. */
+/** Ratings around `level` that differ from row to row, and slightly from those of the same rows in another `phase`. */
 export function around(level: number, phase = 0): (domain: Domain, row: number) => number {
   return (_, row) => level + (row % 3) * 0.4 + (((row + phase) * 7) % 5) * 0.05;
 }

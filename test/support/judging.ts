@@ -1,4 +1,4 @@
-// What tests of judging share: predictions over the recorded rows, replies of a judge, and judged files read back.
+// Shared by tests of judging: predictions over the recorded rows, a judge's replies, and judged files read back.
 
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import type { SeenRequest } from './loopback-server.js';
 // biome-ignore lint/suspicious/noExplicitAny: tests look into rows of any shape
 export type Row = Record<string, any>;
 
-/** A judge's reply that rates every dimension alike, or each as given. */
+/** A judge's reply that rates every dimension equally, or each as given. */
 export function verdict(rating: number | Readonly<Record<string, unknown>>): string {
   const scores =
     typeof rating === 'number' ? Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, rating])) : rating;
@@ -17,25 +17,25 @@ export function verdict(rating: number | Readonly<Record<string, unknown>>): str
   return `Compared.\n<final_evaluation>\n\`\`\`json\n${JSON.stringify(body, null, 2)}\n\`\`\`\n</final_evaluation>`;
 }
 
-/** The mark that a question asks its answer to bear; empty where it asks for none. */
+/** The mark that a question requests in its answer; empty if it requests none. */
 export function markIn({ body }: Pick<SeenRequest, 'body'>): string {
   const asked: string = body.messages?.at(-1)?.content ?? '';
   return /(?:<\/final_evaluation-|"mark": ")([0-9a-f]{16})(?:>|")(?:\n\nAn earlier .*)?$/.exec(asked)?.[1] ?? '';
 }
 
-/** A reply whose verdicts bear the mark that the question asks for. */
+/** A reply whose verdicts have the mark that the question requests. */
 export function marked(reply: string, request: Pick<SeenRequest, 'body'>): string {
   const mark = markIn(request);
   return mark === '' ? reply : reply.replace(/<(\/?)final_evaluation>/g, `<$1final_evaluation-${mark}>`);
 }
 
-/** The messages of a request without the lines at their end that ask for the mark, which differ from try to try. */
+/** The messages of a request without the final lines that ask for the mark, which differ from try to try. */
 export function caseIn({ messages }: Row): string {
   const texts: string[] = (messages ?? []).map(({ role, content }: Row) => `${role}\n${content}`);
   return texts.join('\n').split('\n\nPut the JSON object')[0] ?? '';
 }
 
-/** A choice between two texts, in the tags that the question asks for. */
+/** A choice between two texts, in the tags that the question requests. */
 export function choice(of: string, request: Pick<SeenRequest, 'body'>): string {
   return marked(`They differ. <final_evaluation>${of}</final_evaluation>`, request);
 }
@@ -73,7 +73,7 @@ export async function jsonOf(path: string): Promise<Row> {
   return JSON.parse(await readFile(path, 'utf8'));
 }
 
-/** A checkout of the official repository in miniature, with texts of its own. */
+/** A miniature checkout of the official repository, with its own texts. */
 export async function fakeCheckout(domains: readonly string[] = DOMAINS): Promise<string> {
   const dir = await temporaryFolder();
   for (const domain of domains) {

@@ -1,11 +1,11 @@
-// Models of which it is known how likely they hold any text to be: tiny ones of the real architecture, with weights put in by hand.
+// Models that give every text a known likelihood: tiny ones with the real architecture, and with weights set by hand.
 
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readGgufFileInfo } from 'node-llama-cpp';
 import { keptModel, RANDOM_MODELS } from './tiny-model/model.js';
 
-/** A model's file, and what it holds a token to cost in nats, whatever stands before it. */
+/** A model's file, and the cost of a token in nats, whatever precedes it. */
 interface KnownModel {
   readonly path: string;
   readonly nats: (token: number) => number;
@@ -15,14 +15,14 @@ interface KnownModel {
 const WRITES_TO_STREAM = /(?:attn_output|ssm_out|ffn_down_exps|ffn_down_shexp)\.weight$/;
 const ONE_F16 = 0x3c00;
 
-/** Every token is as likely as any other: the output matrix is zero. */
+/** Every token is equally likely: the output matrix is zero. */
 export async function uniformModel(folder: string): Promise<KnownModel> {
   const { path, edit, vocabulary } = await model(folder, 'uniform');
   await edit(/^output\.weight$/, (values) => values.fill(0));
   return { path, nats: () => Math.log(vocabulary) };
 }
 
-/** Token t has a logit of (7 t mod 16) / 4: the stream is all ones, and the output matrix holds the logits in its first column. */
+/** Token t has a logit of (7 t mod 16) / 4: the stream is all ones, and the first column of the output matrix contains the logits. */
 export async function biasedModel(folder: string): Promise<KnownModel> {
   const { path, edit, vocabulary, embedding } = await model(folder, 'biased');
   await edit(WRITES_TO_STREAM, (values) => values.fill(0));
@@ -56,7 +56,7 @@ async function model(folder: string, name: string) {
     path,
     vocabulary: metadata.tokenizer.ggml.tokens.length,
     embedding: spec.shape.embedding,
-    /** Changes the bytes of the tensors of this name. */
+    /** Changes the bytes of the tensors with this name. */
     async edit(wanted: RegExp, change: (values: Uint8Array<ArrayBuffer>) => void): Promise<void> {
       const found = fullTensorInfo.filter((tensor) => wanted.test(tensor.name));
       if (found.length === 0) throw new Error(`the model has no tensor ${wanted}`);

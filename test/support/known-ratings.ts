@@ -1,4 +1,4 @@
-// Ratings of known predictions, for tests of what they say of a judge.
+// Ratings of known predictions, for tests of what they show about a judge.
 
 import type { CalibratedRow, Family, VariantFacts } from '../../src/core/calibration.js';
 import { DIMENSIONS, type JudgementFailure } from '../../src/core/types.js';
@@ -28,7 +28,7 @@ export const KNOWN: readonly VariantFacts[] = [
   facts('flattery', 'canary'),
 ];
 
-/** Where a judgement belongs. */
+/** The row, variant and place of a judgement. */
 interface Place {
   readonly key: string;
   readonly trajectory?: string;
@@ -37,7 +37,7 @@ interface Place {
   readonly index?: number;
 }
 
-/** A judgement by its five ratings, by one rating for all of them, or by why it has none. */
+/** A judgement given by its five ratings, by one rating for all of them, or by the reason why it has none. */
 export function judged(
   { key, trajectory = key, domain = 'web', variant, index = 0 }: Place,
   said: number | readonly number[] | JudgementFailure,

@@ -1,4 +1,4 @@
-// A programmable OpenAI-compatible server on 127.0.0.1: it answers as told, and keeps what it was asked.
+// A programmable OpenAI-compatible server on 127.0.0.1: it answers by a script, and records its requests.
 
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -8,13 +8,13 @@ import { setTimeout as wait } from 'node:timers/promises';
 /** One request as it arrived. */
 export interface SeenRequest {
   readonly method: string;
-  /** Path with query. */
+  /** The path with the query. */
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
-  /** The parsed body; `{}` where there was none. */
+  /** The parsed body; `{}` if there was none. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of any shape
   readonly body: any;
-  /** 0-based count of the requests for a reply before this one. */
+  /** The number of earlier requests for a reply. */
   readonly index: number;
 }
 
@@ -30,29 +30,29 @@ export interface Delta {
   readonly waitMs?: number;
 }
 
-/** A reply of a model, sent as JSON or as events, as the request asks (or as `stream` says). */
+/** A model's reply, sent as JSON or as events as the request asks (or as `stream` says). */
 export interface ModelAnswer {
   readonly content?: unknown;
   readonly reasoning?: string;
-  /** The whole message instead of content and reasoning (not streamed). */
+  /** The complete message, which replaces content and reasoning (not streamed). */
   readonly message?: Record<string, unknown>;
-  /** `stop` where absent; null sends none. */
+  /** `stop` if absent; null sends none. */
   readonly finishReason?: string | null;
-  /** Counts derived from the request where absent; null sends none. */
+  /** Counts derived from the request if absent; null sends none. */
   readonly usage?: Record<string, unknown> | null;
   readonly model?: string;
-  /** Streamed pieces instead of content and reasoning. */
+  /** Streamed pieces that replace content and reasoning. */
   readonly deltas?: readonly Delta[];
   /** Milliseconds before anything is sent. */
   readonly latencyMs?: number;
   readonly stream?: boolean;
-  /** What happens after the deltas instead of an end: silence, a closed connection, an ended body, `: ping` lines, or this event. */
+  /** What follows the deltas instead of an end: silence, a closed connection, an ended body, `: ping` lines, or this event. */
   readonly ending?: 'stall' | 'reset' | 'cut-off' | 'heartbeats' | { readonly event: unknown };
-  /** What happens after finish_reason was sent: silence instead of usage and the end. */
+  /** What follows finish_reason: silence instead of usage and the end. */
   readonly stallAfterFinish?: true;
 }
 
-/** Any other answer: an error, HTML, nonsense. A body that is no string is sent as JSON. */
+/** Any other answer: an error, HTML, nonsense. A body that is not a string is sent as JSON. */
 export interface PlainAnswer {
   readonly status: number;
   readonly body?: unknown;
@@ -60,7 +60,7 @@ export interface PlainAnswer {
   readonly latencyMs?: number;
 }
 
-/** `reset` closes the connection at once, `hang` never answers, `heartbeats` sends an event stream of nothing but comments. */
+/** `reset` closes the connection at once, `hang` never answers, `heartbeats` sends an event stream with only comments. */
 export type Answer = ModelAnswer | PlainAnswer | 'reset' | 'hang' | 'heartbeats';
 export type Handler = (request: SeenRequest) => Answer | Promise<Answer>;
 
@@ -68,25 +68,25 @@ export interface LoopbackServer {
   /** Base URL, ending in /v1. */
   readonly url: string;
   readonly port: number;
-  /** Every request for a reply so far. Empty where recording is off. */
+  /** Every request for a reply so far. Empty if recording is off. */
   readonly requests: readonly SeenRequest[];
-  /** Requests for a reply so far, recorded or not. */
+  /** The number of requests for a reply so far, recorded or not. */
   readonly count: number;
   readonly inFlight: number;
   readonly maxInFlight: number;
-  /** Connections accepted so far. */
+  /** The number of connections accepted so far. */
   readonly connections: number;
   close(): Promise<void>;
 }
 
-/** The answer that depends on the messages alone, so that two runs over the same rows end alike. */
+/** An answer that depends only on the messages, so two runs over the same rows end equally. */
 export function deterministicAnswer(messages: unknown): string {
   const hash = createHash('sha256').update(JSON.stringify(messages)).digest('hex').slice(0, 16);
   return `<predicted_observation>\nobserved ${hash}\n</predicted_observation>`;
 }
 
 /**
- * Starts a server. A list answers request after request, its last entry from then on; without anything each request gets
+ * Starts a server. A list answers request after request, its last entry from then on; without a script each request gets
  * `deterministicAnswer`. `record: false` keeps no requests, for benchmarks.
  */
 export async function startLoopbackServer(
@@ -217,7 +217,7 @@ function sendJson(answer: ModelAnswer, request: SeenRequest, response: ServerRes
   response.end(body);
 }
 
-/** Whether a text is to be continued, and no chat. */
+/** Whether the request is a completion rather than a chat. */
 function isCompletion({ path }: SeenRequest): boolean {
   return path.startsWith('/v1/completions');
 }
@@ -275,7 +275,7 @@ async function endBadly(
   } else if (how === 'cut-off') {
     response.end(pending);
   } else {
-    // A reset right behind a write would overtake it.
+    // A reset right after a write would overtake it.
     await new Promise((resolve) => response.write(pending, resolve));
     if (how === 'heartbeats') await beat(response);
     if (how === 'reset') response.socket?.resetAndDestroy();

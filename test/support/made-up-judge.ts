@@ -1,4 +1,4 @@
-// A judge whose ceiling, losses, gullibility and noise are known, because they were put into it: for simulations.
+// A judge with built-in, and therefore known, ceiling, losses, attack gain and noise, for simulations.
 
 import type { CalibratedRow, VariantFacts } from '../../src/core/calibration.js';
 import { ratingToPoints } from '../../src/core/points.js';
@@ -7,17 +7,17 @@ import { DIMENSIONS, type Dimension } from '../../src/core/types.js';
 import { normalDensity, normalTail } from '../../src/stats/distributions.js';
 import { facts, judged } from './known-ratings.js';
 
-/** What the judge makes of a variant: where its ratings would lie, were they no whole numbers of 1 to 5. */
+/** The judge's opinion of a variant: the centre of its ratings before rounding to 1 to 5. */
 export interface Opinion {
   readonly variant: VariantFacts;
   readonly centre: number;
-  /** What is added to the centre in single dimensions. */
+  /** Added to the centre in single dimensions. */
   readonly shifts?: Readonly<Partial<Record<Dimension, number>>>;
-  /** How often each prediction is judged; once where absent. */
+  /** How often each prediction is judged; once if absent. */
   readonly judgements?: number;
 }
 
-/** SDs on the scale of ratings: of trajectories, of rows, of one variant of a row, and of one rating (the judge's noise). */
+/** SDs on the rating scale: of trajectories, of rows, of one variant of a row, and of one rating (the judge's noise). */
 const SPREADS = { trajectory: 0.5, row: 0.4, prediction: 0.3, noise: 0.6 };
 
 export const OPINIONS: readonly Opinion[] = [
@@ -59,7 +59,7 @@ export function simulateJudge(seed: number, domains: Readonly<Record<string, num
   return rows;
 }
 
-/** Where a rating belongs: what is drawn for it depends on nothing else. */
+/** The seeds of a rating: its random parts depend on nothing else. */
 export interface Seeds {
   readonly trajectory: number;
   readonly row: number;
@@ -91,7 +91,7 @@ function rounded(latent: number): number {
   return Math.min(5, Math.max(1, Math.round(latent)));
 }
 
-/** The expected points of a variant in a dimension, or in total: of what is left after rounding. */
+/** The expected points of a variant in a dimension, or in total, after rounding. */
 export function expectedPoints(name: string, dimension?: Dimension, opinions = OPINIONS): number {
   const { centre, shifts = {} } = opinionOf(name, opinions);
   const { trajectory, row, prediction, noise } = SPREADS;
@@ -103,8 +103,8 @@ export function expectedPoints(name: string, dimension?: Dimension, opinions = O
 }
 
 /**
- * The SD of judgements of one prediction, over the predictions of the variants that are judged twice; `countOf` gives how many
- * predictions each of them has, where that is not the same.
+ * The SD of judgements of one prediction, over the predictions of the variants that are judged twice; `countOf` gives the number of
+ * predictions of each, if the numbers differ.
  */
 export function expectedNoise(opinions = OPINIONS, countOf: (name: string) => number = () => 1): number {
   const repeated = opinions.filter(({ judgements }) => judgements === 2);
@@ -113,7 +113,7 @@ export function expectedNoise(opinions = OPINIONS, countOf: (name: string) => nu
   return 25 * Math.sqrt(sum / counts.reduce((total, count) => total + count, 0));
 }
 
-/** The variance of a prediction's total from judgement to judgement, averaged over its predictions. */
+/** The variance between judgements of a prediction's total, averaged over its predictions. */
 function varianceOf({ centre, shifts = {} }: Opinion): number {
   const spread = Math.hypot(SPREADS.trajectory, SPREADS.row, SPREADS.prediction);
   const step = 1 / 32;
@@ -127,7 +127,7 @@ function varianceOf({ centre, shifts = {} }: Opinion): number {
   return (sum * step) / DIMENSIONS.length ** 2;
 }
 
-/** Mean and variance of a normal figure that is rounded to 1 to 5. */
+/** Mean and variance of a normal figure rounded to 1 to 5. */
 function momentsOf(centre: number, sd: number) {
   const above = [1.5, 2.5, 3.5, 4.5].map((bound) => normalTail((bound - centre) / sd));
   const mean = above.reduce((sum, chance) => sum + chance, 1);

@@ -1,4 +1,4 @@
-// A stage of made-up rows over a backend in this process, with everything that is asked written down.
+// A stage of made-up rows over a backend in this process, with every request recorded.
 
 import type { Io, ModelFailure, ModelOutcome, ModelReply } from '../../src/core/types.js';
 import type { JournalRecord } from '../../src/run/journal.js';
@@ -15,7 +15,7 @@ export function fine(): ModelOutcome {
   return { status: 'ok', content: 'fine', log };
 }
 
-/** A backend of so many slots that gives each row what `answer` says, and keeps to what `Backend` promises. */
+/** A backend with this many slots that gives each row what `answer` says, and follows the contract of `Backend`. */
 export function backendOf(answer: (job: StageJob) => ModelOutcome | Promise<ModelOutcome>, slots = 1): Model {
   let inFlight = 0;
   return {
@@ -49,7 +49,7 @@ export function backendOf(answer: (job: StageJob) => ModelOutcome | Promise<Mode
 
 /** The row that a session's job asks about. */
 function rowOf(job: object): StageJob {
-  // A session's jobs are chains of rows, and those of a made-up stage are of one row each.
+  // A session's jobs are chains of rows, and those of a made-up stage have one row each.
   return (job as { readonly last: StageJob }).last;
 }
 
@@ -60,15 +60,15 @@ export interface MadeUp {
   readonly slots?: number;
   readonly listeners?: readonly StageListener[];
   readonly answer?: (job: StageJob) => ModelOutcome | Promise<ModelOutcome>;
-  /** The record that an outcome makes, or `again` to ask once more. */
+  /** The record for an outcome, or `again` to ask once more. */
   readonly settle?: (job: StageJob, outcome: ModelReply | ModelFailure) => Promise<JournalRecord | 'again'>;
   readonly stage?: Partial<Stage<StageJob>>;
-  /** In place of a backend of `slots` that gives each row its `answer`. */
+  /** Replaces the backend of `slots` that gives each row its `answer`. */
   readonly openBackend?: () => Promise<Model>;
   readonly stop?: AbortSignal;
 }
 
-/** Runs the stage once, as a command would; `asked` are the ids of the rows that were put to the backend, in order. */
+/** Runs the stage once, as a command would; `asked` contains the ids of the rows sent to the backend, in order. */
 export async function runMadeUp(options: MadeUp): Promise<{ asked: string[]; result: Promise<StageResult> }> {
   const { dir, rows = 6, slots = 1, listeners = [], answer = fine, stop = new AbortController().signal } = options;
   const { openBackend = async () => backendOf(answer, slots) } = options;
@@ -76,7 +76,7 @@ export async function runMadeUp(options: MadeUp): Promise<{ asked: string[]; res
   const run = await openRun({ kind: 'infer', dir, name: 'predictions', fresh: false, identity: () => ({}), stateOf });
   const asked: string[] = [];
   const io = quietIo(dir, stop);
-  // What the model is opened with, which is made up here.
+  // Settings for opening the model, which is made up here.
   const settings = { fresh: false } as Stage<StageJob>['settings'];
   const jobs = Array.from({ length: rows }, (_, row) => ({
     id: `row-${row}`,
@@ -124,7 +124,7 @@ export function recordOf(job: StageJob, outcome: Exclude<ModelOutcome, { status:
 }
 
 function stateOf({ row }: JournalRecord): RowState {
-  // Records of this stage alone.
+  // Only records of this stage.
   const { status, class: failure, reason } = row;
   const failed = failure === undefined ? {} : { class: failure, reason };
   return { status, ...failed, flags: [] } as RowState;

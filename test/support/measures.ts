@@ -1,10 +1,13 @@
-// Measures of every kind, made up for tests of what is made of them.
+// Made-up measures of every kind, for tests of how they are used.
 
 import { measuresOf } from '../../src/core/measures.js';
 
 const { POSITIVE_INFINITY } = Number;
 
-/** One that has no end and is better when smaller, one that is best at 50, and one of which neither way is better; and a text measure that leads. */
+/**
+ * A measure without an upper end that is better when smaller, one that is best at 50, one without a better direction, and a text measure
+ * that leads.
+ */
 export const measureOf = measuresOf({
   bits_a_byte: { range: [0, POSITIVE_INFINITY], better: 'smaller' },
   taken_for_real: { range: [0, 100], better: { target: 50 } },

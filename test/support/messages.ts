@@ -1,12 +1,12 @@
-// What the program prints, held in files: fixtures/messages/<name>.txt, so that a changed message shows as a diff.
+// The program's output, kept in fixtures/messages/<name>.txt, so a changed message shows as a diff.
 
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { awb, type CliResult, ROOT } from './cli.js';
 
 /**
- * Runs `awb` with these arguments and holds its output to `fixtures/messages/<name>.txt`; `vitest run -u` writes the file.
- * @param hidden what differs from run to run (folders, ports), each with the word that stands in the file instead
+ * Runs `awb` with these arguments and compares its output with `fixtures/messages/<name>.txt`; `vitest run -u` writes the file.
+ * @param hidden what differs from run to run (folders, ports), each with the word that replaces it in the file
  */
 export async function holdMessage(
   name: string,
@@ -20,7 +20,7 @@ export async function holdMessage(
   return result;
 }
 
-/** Holds a text (of a process of its own, or a part of an output) to `fixtures/messages/<name>.txt`. */
+/** Compares a text (from another process, or a part of an output) with `fixtures/messages/<name>.txt`. */
 export async function holdText(name: string, text: string, hidden: Readonly<Record<string, string>> = {}) {
   const shown = Object.entries({ ...hidden, [ROOT]: '<checkout>' }).reduce(
     (shorter, [value, word]) => shorter.replaceAll(value, word),

@@ -1,4 +1,4 @@
-// Judged files with predictions, and people's ratings of them, made up for tests of rate and agree.
+// Made-up judged files with predictions, and people's ratings of them, for tests of rate and agree.
 
 import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -8,14 +8,14 @@ import { DIMENSIONS } from '../../src/core/types.js';
 
 /** A row of a judged file. */
 export interface MadeRow {
-  /** What the row is called here; the key that files have is `keyOf`. */
+  /** The row's name here; its key in files is `keyOf`. */
   readonly name: string;
   readonly domain?: string;
   readonly trajectory?: string;
   readonly repeat?: number;
-  /** Which of the prediction's judgements it is. */
+  /** The number of the judgement of its prediction. */
   readonly index?: number;
-  /** The judge's rating in each dimension; null where it could not rate. */
+  /** The judge's rating in each dimension; null if it could not rate. */
   readonly rating: number | null;
   readonly prediction?: string;
   readonly weakness?: string;
@@ -33,7 +33,7 @@ export async function judgedFile(dir: string, rows: readonly MadeRow[]): Promise
   return path;
 }
 
-/** The row's key, as the benchmark's fields give it. */
+/** The row's key, computed from the benchmark's fields. */
 export const keyOf = (row: MadeRow) => idsOf(row).key;
 export const trajectoryOf = (row: MadeRow) => idsOf(row).trajectory;
 

@@ -1,4 +1,4 @@
-// Verdicts that a prediction plants, and replies of judges over them: from a corpus, and put together at random.
+// Verdicts that a prediction plants, and judges' replies about them: from a corpus, and generated at random.
 
 import fc from 'fast-check';
 import { expect } from 'vitest';
@@ -9,19 +9,19 @@ import { answerMark } from '../../src/judge/answer-mark.js';
 import { readStrictVerdict } from '../../src/judge/verdicts.js';
 import { SAMPLE } from './sample.js';
 
-/** A prediction with something planted, a judge's reply that stumbles over it, and what the reply must be read as. */
+/** A prediction with something planted, a judge's reply that quotes or follows it, and how the reply must be read. */
 export interface Attack {
   readonly name: string;
   readonly prediction: string;
   readonly truth?: string;
   readonly history?: readonly string[];
-  /** `{MARK}` stands for the mark of the case. */
+  /** `{MARK}` is a placeholder for the mark of the case. */
   readonly reply: string;
-  /** The judge's own ratings, or null where the reply must be unreadable. */
+  /** The judge's own ratings, or null if the reply must be unreadable. */
   readonly reads: readonly number[] | null;
 }
 
-/** The ratings of a reply to the case in which a prediction stands, or null. */
+/** The ratings of a reply to the case that contains a prediction, or null. */
 export function readReply(
   { prediction, truth = 'total 0', history = [], reply }: Omit<Attack, 'name' | 'reads'>,
   isHeld = false,
@@ -45,7 +45,7 @@ export const ownJson = JSON.stringify({
 const rating = fc.integer({ min: 1, max: 5 });
 export const five: fc.Arbitrary<readonly number[]> = fc.tuple(rating, rating, rating, rating, rating);
 const space: fc.Arbitrary<string> = fc.constantFrom('', ' ', '\n', '\n\n', '\t', '\u00a0', '\r\n');
-/** Without a digit, so that no pieces grow together into ratings of nobody's. */
+/** Without digits, so that no pieces join to form ratings that no one gave. */
 const prose: fc.Arbitrary<string> = fc.constantFrom(
   'The prediction says ',
   'I will not rate it. ',
@@ -70,7 +70,7 @@ const prose: fc.Arbitrary<string> = fc.constantFrom(
   '\\',
 );
 
-/** A verdict as it is written, by a judge or by one who plants it. */
+/** A verdict in a form that a judge, or whoever plants one, might write. */
 export const written = (ratings: readonly number[]) =>
   fc
     .record({
@@ -94,7 +94,7 @@ export const written = (ratings: readonly number[]) =>
       return { block: `<${tag}>${around}${body}${around}</${tag}>`, json };
     });
 
-/** The judge's own block under the mark of its case. */
+/** The judge's own block with the mark of its case. */
 export const marked = (block: string) =>
   block.replace(/^<[^>]*>/, `<${VERDICT_TAG}-{MARK}>`).replace(/<[^>]*>$/, `</${VERDICT_TAG}-{MARK}>`);
 
@@ -145,7 +145,7 @@ const attack = fc
     });
   });
 
-/** So many random replies come out with the judge's own ratings or with none. */
+/** This many random replies give the judge's own ratings or none. */
 export function expectNoPlantedRating(numRuns: number): void {
   let readable = 0;
   fc.assert(

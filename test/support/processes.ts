@@ -1,13 +1,13 @@
-// The processes of this machine, as /proc tells of them.
+// The processes of this machine, read from /proc.
 
 import { readdirSync, readFileSync } from 'node:fs';
 
 export interface Process {
   readonly pid: number;
   readonly parent: number;
-  /** The command line, its words joined by blanks. */
+  /** The command line, its words joined by spaces. */
   readonly command: string;
-  /** The environment that it was started in, as `NAME=value`. */
+  /** The environment in which it was started, as `NAME=value`. */
   readonly environment: readonly string[];
 }
 
@@ -26,7 +26,7 @@ export function processOf(pid: number): Process {
   };
 }
 
-/** The text of a file of /proc, empty where its process has gone. */
+/** The text of a file in /proc, empty if its process is gone. */
 function read(path: string): string {
   try {
     return readFileSync(path, 'latin1');

@@ -6,13 +6,13 @@ import { type AddressInfo, connect } from 'node:net';
 export interface TunnelProxy {
   readonly url: string;
   readonly host: string;
-  /** Host and port of each tunnel that was asked for, and the credentials that came with it. */
+  /** The host and port of each requested tunnel, and the credentials that came with it. */
   readonly tunnels: readonly string[];
   readonly credentials: readonly (string | undefined)[];
   close(): void;
 }
 
-/** `refuse` is the status that it answers instead. */
+/** `refuse` is a status to answer instead. */
 export async function startProxy(options: { readonly to?: number; readonly refuse?: number }): Promise<TunnelProxy> {
   const tunnels: string[] = [];
   const credentials: (string | undefined)[] = [];

@@ -1,4 +1,4 @@
-// The published model's shape, and machines to plan its memory on.
+// The published model's shape, and machines for which to plan its memory.
 
 import { type GgufFileInfo, GgufInsights } from 'node-llama-cpp';
 import {
@@ -13,7 +13,7 @@ import { FULL_SIZE, tensorsOf } from './tiny-model/shape.js';
 export const GIB = 2 ** 30;
 export const MIB = 2 ** 20;
 
-/** As the published file states them. */
+/** As the published file gives them. */
 const METADATA = {
   general: { architecture: 'qwen35moe', file_type: 15 },
   qwen35moe: {
@@ -39,12 +39,12 @@ const TENSORS = tensorsOf(FULL_SIZE).map(({ name, dims, quantizable }) => ({
   ggmlType: encodingOf(name, quantizable),
 }));
 
-/** What a file takes that says so of itself. */
+/** The memory that a file with this metadata needs. */
 export async function memoryOf(metadata: object, tensors: readonly object[]): Promise<ModelMemory> {
   const { general } = metadata as { readonly general: { readonly architecture: string } };
   const architectureMetadata = Reflect.get(metadata, general.architecture);
   const fullTensorInfo = tensors.map((tensor) => ({ ...tensor, offset: 0, fileOffset: 0, filePart: 1 }));
-  // Nothing more of it is read.
+  // Nothing else in it is read.
   const info = { metadata, architectureMetadata, fullTensorInfo, sourceData: [] } as unknown as GgufFileInfo;
   return modelMemory(await GgufInsights.from(info));
 }
@@ -60,7 +60,7 @@ export const WISHES = {
   batchSize: 512,
   flashAttention: true,
 } as const satisfies PlanWishes;
-/** What `awb serve` wishes where no flag says otherwise. */
+/** The defaults of `awb serve`. */
 export const OPEN: PlanWishes = { ...WISHES, kvCache: 'auto', checkpointBytes: 2 * GIB };
 const HOST = 64 * GIB;
 export const gpu = (gib: number, hostBytes = HOST): FreeMemory => ({ gpuBytes: gib * GIB, hostBytes });

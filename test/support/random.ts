@@ -1,4 +1,4 @@
-// Chance that is the same in every run of a test.
+// Random numbers that are the same in every run of a test.
 
 /** Random numbers in [0, 1), the same for the same seed (mulberry32). */
 export function randomFrom(seed: number): () => number {

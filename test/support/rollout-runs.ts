@@ -1,4 +1,4 @@
-// `awb infer --rollout` over made-up trajectories and a server in this process, which knows of which turn it is asked.
+// `awb infer --rollout` over made-up trajectories and a server in this process, which knows the turn that it is asked about.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,14 +20,14 @@ export const turnOf = (request: SeenRequest) => Number(/### Turn (\d+)/.exec(las
 export const trajectoryOf = (request: SeenRequest) =>
   Number(/environment (\d+)/.exec(messagesOf(request)[0]?.content ?? '')?.[1]);
 export const tagged = (text: string) => `<predicted_observation>\n${text}\n</predicted_observation>`;
-/** Thinks, and then says of which turn it speaks. */
+/** Thinks, and then names its turn. */
 export const speaking = (request: SeenRequest) => ({
   content: `<think>thought</think>\n${tagged(`model on ${trajectoryOf(request)} turn ${turnOf(request)}`)}`,
 });
 
 const servers: LoopbackServer[] = [];
 
-/** Closes the servers of the test that has ended. */
+/** Closes the servers of the finished test. */
 export async function closeServers(): Promise<void> {
   await Promise.all(servers.splice(0).map((server) => server.close()));
 }

@@ -1,24 +1,24 @@
-// Judged rows of rollouts, made up: what they score is known.
+// Made-up judged rows of rollouts with known scores.
 
 import { DIMENSIONS, type Domain, type JudgedRow, rolloutMember } from '../../src/core/types.js';
 
 /** A row of a rollout. */
 export interface MadeStep {
   readonly domain?: Domain;
-  /** Number of its trajectory, and of the chain in it, from 0. */
+  /** The number of its trajectory, and of the chain in it, from 0. */
   readonly trajectory: number;
   readonly chain?: number;
   readonly step: number;
   readonly from?: number;
-  /** Its rating of 1 to 5; undefined where the model gave nothing. */
+  /** Its rating from 1 to 5; undefined if the model gave nothing. */
   readonly rating: number | undefined;
   readonly offScript?: readonly string[];
   readonly repeat?: number;
-  /** Whether it was asked with its true history alone. */
+  /** Whether it was asked with only its true history. */
   readonly isTrue?: boolean;
 }
 
-/** The row as score has it. */
+/** The row as score reads it. */
 export function steppedRow(made: MadeStep): JudgedRow {
   const { domain = 'terminal', rating, repeat = 0, step, isTrue = false } = made;
   const { key, trajectory, rollout } = namesOf(made);

@@ -1,16 +1,16 @@
-// Rows that lie nowhere, for tests of what chooses among rows.
+// Rows without a file, for tests of code that selects rows.
 
 import { createHash } from 'node:crypto';
 import type { Dataset, RowRef } from '../../src/benchmark/dataset.js';
 
-/** A key such as a row's of the benchmark. */
+/** A key that looks like that of a benchmark row. */
 export function keyOf(name: string): string {
   return createHash('sha256').update(name).digest('hex').slice(0, 24);
 }
 
 type Placed = 'position' | 'file' | 'checksum' | 'trajectoryNumber';
 
-/** These rows as those of one file, in which they stand in this order; no two are equal. Keys and trajectories are as `keyOf` makes them. */
+/** These rows as those of one file, in this order; no two are equal. Keys and trajectories are as `keyOf` makes them. */
 export function rowRefs(rows: readonly Omit<RowRef, Placed>[]): RowRef[] {
   const trajectories = [...new Set(rows.map(({ trajectory }) => trajectory))];
   return rows.map((row, position) => ({

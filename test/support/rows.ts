@@ -1,9 +1,9 @@
-// Rows of the benchmark for tests, and files of them.
+// Benchmark rows for tests, and files of them.
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-/** The text of a usable row of turn 2, with these keys in place of its own; `undefined` leaves one out. */
+/** The text of a usable row of turn 2, with these keys replaced; `undefined` omits one. */
 export function rowText(keys: Readonly<Record<string, unknown>> = {}): string {
   return JSON.stringify({
     task: 'mcp',
@@ -18,7 +18,7 @@ export function rowText(keys: Readonly<Record<string, unknown>> = {}): string {
   });
 }
 
-/** Writes lines into a file and returns its path. */
+/** Writes lines to a file and returns its path. */
 export async function writeText(
   folder: string,
   name: string,

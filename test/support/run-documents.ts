@@ -1,4 +1,4 @@
-// Runs and their documents, made up for tests of what the viewer shows.
+// Made-up runs and their documents, for tests of what the viewer shows.
 
 import type { RunCosts } from '../../src/core/costs.js';
 import { DIMENSIONS, DOMAINS, type JudgedRow } from '../../src/core/types.js';
@@ -9,7 +9,7 @@ import type { Index, ListedRun } from '../../src/view/documents.js';
 import { runDocument } from '../../src/view/run-document.js';
 import { measureOf } from './measures.js';
 
-/** A text that acts where it is taken for markup, and reorders what stands next to it. */
+/** A text that acts as markup if it is not escaped, and reorders the text next to it. */
 export const HOSTILE = `"><img src=x onerror=alert(1)></script><script>alert(2)</script><!--'\u202e`;
 
 /** A rated row, the next turn of one of three trajectories. */
@@ -47,7 +47,7 @@ export function documentOf(rows: readonly JudgedRow[], costs: RunCosts = {}, run
   return runDocument(runWith(rows, { costs, ...run }), 'r1');
 }
 
-/** Forty trajectories of some turns in every domain, better in the later ones; a few failed, and some are odd. */
+/** Forty trajectories with several turns in every domain, better in the later ones; a few failed, and some are odd. */
 export function realisticRows(): JudgedRow[] {
   return DOMAINS.flatMap((domain, place) =>
     Array.from({ length: 120 }, (_, at) => {
@@ -69,7 +69,7 @@ export function realisticRows(): JudgedRow[] {
   );
 }
 
-/** What asking took, with a price of one side. */
+/** The cost of asking, with a price of one side. */
 export const COSTS: RunCosts = {
   world_model: {
     price: { model: 'gpt-5.2', source: 'prices.yaml', input: 1, output: 2 },

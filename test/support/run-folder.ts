@@ -1,4 +1,4 @@
-// Small benchmark folders made up for a test, and what a run leaves in its folder.
+// Small made-up benchmark folders, and what a run leaves in its folder.
 
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -32,12 +32,12 @@ export function madeUpRow(domain: string, id: number | string, turn = 1): MadeUp
   };
 }
 
-/** Trajectories of three turns each, so that rows share prefixes: `count` rows of a domain. */
+/** `count` rows of a domain, in trajectories of three turns each, so that rows share prefixes. */
 export function madeUpRows(domain: string, count: number): MadeUpRow[] {
   return Array.from({ length: count }, (_, index) => madeUpRow(domain, Math.floor(index / 3), (index % 3) + 1));
 }
 
-/** Writes a benchmark folder: rows, or lines as they are, by file name. */
+/** Writes a benchmark folder: rows, or unchanged lines, by file name. */
 export async function writeDataset(
   dir: string,
   files: Readonly<Record<string, readonly (MadeUpRow | Record<string, unknown> | string)[]>>,
@@ -50,7 +50,7 @@ export async function writeDataset(
   return dir;
 }
 
-/** The objects of a JSONL file; a torn last line is left out. */
+/** The objects of a JSONL file, without a torn last line. */
 // biome-ignore lint/suspicious/noExplicitAny: tests look into rows of any shape
 export async function readRows(path: string): Promise<any[]> {
   const text = await readFile(path, 'utf8');
@@ -61,7 +61,7 @@ export async function readRows(path: string): Promise<any[]> {
     .map((line) => JSON.parse(line));
 }
 
-/** Every byte of every file under a folder, as one text. */
+/** Every byte of every file in a folder, as one text. */
 export async function everythingIn(dir: string): Promise<string> {
   const entries = await readdir(dir, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile());

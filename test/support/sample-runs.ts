@@ -1,4 +1,4 @@
-// Judged files with whole texts, and their runs, for tests of what shows samples.
+// Judged files with complete texts, and their runs, for tests of what shows samples.
 
 import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -13,7 +13,7 @@ export interface MadeRow {
   readonly turn?: number;
   readonly repeat?: number;
   readonly judgement?: number;
-  /** All ratings, or those of some dimensions beside 5; a class of failure. */
+  /** All ratings, or those of some dimensions (the others are 5), or a class of failure. */
   readonly rated?: number | Partial<Record<Dimension, number>> | string;
   readonly gen?: string;
   readonly weaknesses?: readonly string[];
@@ -22,7 +22,7 @@ export interface MadeRow {
   readonly lean?: boolean;
 }
 
-/** The key of a row; rows of one place share it. */
+/** The key of a row; rows with the same place share it. */
 export const keyOf = ({ domain = 'terminal', trajectory = 'a', turn = 1 }: MadeRow) =>
   createHash('sha256').update(`${domain} ${trajectory} ${turn}`).digest('hex').slice(0, 24);
 
@@ -92,7 +92,7 @@ export async function sampleRun(dir: string, rows: readonly MadeRow[], more: obj
   return file;
 }
 
-/** A list of samples that are rated in five dimensions. */
+/** A list of samples rated in five dimensions. */
 export function listOf(
   samples: readonly (Partial<ListedSample> & { readonly k: string })[],
   more: Partial<SampleList> = {},

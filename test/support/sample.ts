@@ -1,4 +1,4 @@
-// One turn put to a world model, for tests that need no more of it than that it is one.
+// One turn for a world model, for tests that just need some sample.
 
 import type { Sample } from '../../src/core/types.js';
 

@@ -5,7 +5,7 @@ import type { Never, Scenario } from '../../src/simulate/scenarios/scenario.js';
 
 const NEVER: Never = { phrases: ['as requested', 'simulat'], words: 4, own: [] };
 
-/** A scenario of the terminal that applies everywhere and has these verifiers. */
+/** A scenario of the terminal that applies everywhere, with these verifiers. */
 export function scenarioOf(changes: Partial<Scenario> = {}, ...verify: Verifier[]): Scenario {
   return {
     name: 'full-disk',

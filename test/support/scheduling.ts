@@ -1,4 +1,4 @@
-// Scripted endpoints on a clock that needs no waiting, and a record of all that happens at them.
+// Scripted endpoints on a clock that needs no waiting, and a record of everything that happens at them.
 
 import type { FailureClass, ModelOutcome, ModelRequest } from '../../src/core/types.js';
 import type { Attempt, AttemptFailure } from '../../src/model/attempt.js';
@@ -79,7 +79,7 @@ export const failed = (kind: FailureClass, more: Partial<AttemptFailure> = {}): 
 });
 export const unreachable = failed('transient', { unreachable: true, reason: 'connection refused' });
 
-/** An endpoint that does what the script says, and stops at once when it is aborted. */
+/** An endpoint that follows the script, and stops at once when it is aborted. */
 function scripted(clock: Clock, host: string, script: Script): Endpoint {
   return {
     host,
@@ -100,7 +100,7 @@ interface Started {
   readonly at: number;
 }
 
-/** A backend over scripted endpoints, with a record of all that happened. */
+/** A backend over scripted endpoints, with a record of everything that happened. */
 export function stage(
   script: Script,
   options: Partial<ScheduleOptions> & { hosts?: readonly string[]; rpm?: number; tpm?: number } = {},

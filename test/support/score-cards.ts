@@ -1,4 +1,4 @@
-// Score cards, made up for tests of how they are shown.
+// Made-up score cards, for tests of their output.
 
 import { domainsOfMean } from '../../src/core/domains.js';
 import type { DomainScore, Estimate, ScoreCard, ScoreSet } from '../../src/core/types.js';
@@ -22,7 +22,7 @@ const scores = (value: number): ScoreSet => ({
   total: estimate(value),
 });
 
-/** A domain of which every figure is `value`. */
+/** A domain in which every figure is `value`. */
 export function domainScore(
   name: string,
   value: number | undefined,

@@ -1,4 +1,4 @@
-// A backend without a network, which answers as a script says: small, and made without a line of the real ones.
+// A backend without a network, which answers by a script: small, and written without any code of the real ones.
 
 import { UserError } from '../../src/core/errors.js';
 import type {
@@ -13,19 +13,19 @@ import type {
 
 /** A call as it reaches the model. */
 export interface ModelCall {
-  /** The last message's content, or the prompt. */
+  /** The content of the last message, or the prompt. */
   readonly text: string;
   readonly kind: 'chat' | 'completion';
   readonly seed: number;
-  /** Which of the places that a backend asks. */
+  /** The endpoint that the backend chose. */
   readonly where: number;
 }
 
-/** A text is the model's reply; `passing` may be tried again, `permanent` fails the job alone, `fatal` ends the run. */
+/** A text is the model's reply; `passing` may be retried, `permanent` fails only the job, `fatal` ends the run. */
 export type ModelAnswer = { readonly text: string } | 'passing' | 'permanent' | 'fatal';
 export type ModelScript = (call: ModelCall) => ModelAnswer | Promise<ModelAnswer>;
 
-/** What each call is said to cost. */
+/** The reported cost of each call. */
 export const USAGE_OF_A_CALL = { promptTokens: 10, completionTokens: 2 } as const;
 
 export interface ScriptedOptions {

@@ -1,4 +1,4 @@
-// A suite on made-up rows, and a world model on 127.0.0.1 of which it is known what it follows and what it leaks.
+// A suite on made-up rows, and a world model on 127.0.0.1 with known following and leaking.
 
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { folderOf } from './folder.js';
 import { type LoopbackServer, type SeenRequest, startLoopbackServer } from './loopback-server.js';
 import { madeUpRow, writeDataset } from './run-folder.js';
 
-/** Two scenarios of one step, a state to be reached in three, and a question of three steps in a world of its own. */
+/** Two scenarios of one step, a state to be reached in three, and a question of three steps in its own world. */
 export const SUITE = `
 scenarios:
   - name: power-cut
@@ -48,12 +48,12 @@ world:
         - { action: cat hill, asks: [Ulm, hill] }
 `;
 
-/** A folder with this suite, which is then known by `made`. */
+/** A folder with this suite under the name `made`. */
 export async function suiteFolder(suite = SUITE): Promise<string> {
   return join(await folderOf({ 'made/suite.yaml': suite }), 'made');
 }
 
-/** So many rows of each domain, two of each trajectory. */
+/** This many rows of each domain, two per trajectory. */
 export function rowsFolder(folder: string, rows: Readonly<Record<string, number>>): Promise<string> {
   const files = Object.entries(rows).map(([domain, count]) => [
     `${domain}_test.jsonl`,
@@ -62,17 +62,17 @@ export function rowsFolder(folder: string, rows: Readonly<Record<string, number>
   return writeDataset(folder, Object.fromEntries(files));
 }
 
-/** What was asked, as far as an answer depends on it. */
+/** The parts of a request that an answer depends on. */
 export interface Asked {
   /** All messages as one text. */
   readonly text: string;
   /** The last message. */
   readonly last: string;
-  /** Which of the made-up rows it is, counted from 0 in its domain. */
+  /** The number of the made-up row, from 0 in its domain. */
   readonly row: number;
-  /** The line that the instruction wants; undefined where there is none. */
+  /** The line that the instruction wants; undefined if there is none. */
   readonly wanted: string | undefined;
-  /** A number of 0 to 99 that depends on the messages alone. */
+  /** A number from 0 to 99 that depends only on the messages. */
   readonly lot: number;
 }
 

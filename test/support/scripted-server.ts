@@ -1,4 +1,4 @@
-// A server on loopback over an engine that plays a script, closed after each test.
+// A server on loopback over a scripted engine, closed after each test.
 
 import { EventEmitter, once } from 'node:events';
 import OpenAI from 'openai';
@@ -43,7 +43,7 @@ export type Call = {
 };
 export type Script = (call: Call & { readonly signal: AbortSignal }) => AsyncIterable<GenerateEvent>;
 
-/** An engine that plays a script in as many slots as its facts say; further calls wait in order. */
+/** A scripted engine with as many slots as its facts say; further calls wait in order. */
 export function scripted(script: Script, facts: Partial<ModelFacts> = {}) {
   const calls: Call[] = [];
   /** Emits `called`, then `started` with a slot or `left` without, then `ended`. */
@@ -150,14 +150,14 @@ export async function errorOf(response: Response): Promise<any> {
   return error;
 }
 
-/** A token of a code point, half as likely as certain, before another. */
+/** A token of one code point with probability one half, and another token. */
 function scoreOf(text: string, top = 1): TokenScore {
   const token = { token: text.codePointAt(0) as number, text, logprob: Math.log(0.5) };
   const other = { token: 33, text: '!', logprob: Math.log(0.25) };
   return { ...token, top: [token, other].slice(0, top) };
 }
 
-/** Scores what it is asked to score of prompt and reply, a code point a token. */
+/** Scores what it is asked to score of prompt and reply, one code point per token. */
 export const SCORED: Script = async function* ({ prompt, options }) {
   const { promptFrom, reply = false, top = 0 } = options.scores ?? {};
   if (promptFrom !== undefined && 'tokens' in prompt) {
@@ -170,7 +170,7 @@ export const SCORED: Script = async function* ({ prompt, options }) {
   yield END;
 };
 
-/** Says its seed. */
+/** Replies with its seed. */
 export const SEED: Script = async function* ({ options }) {
   yield content(`seed ${options.seed}`);
   yield END;

@@ -1,4 +1,4 @@
-// A simulator without a model: its worlds answer as told, and keep what they were asked.
+// A simulator without a model: its worlds answer by a script, and record what they were asked.
 
 import { EventEmitter } from 'node:events';
 import { UserError } from '../../src/core/errors.js';
@@ -8,14 +8,14 @@ import type { WorldStart } from '../../src/simulate/environment/protocol.js';
 import type { Simulator } from '../../src/simulate/environment/sessions.js';
 import type { StepOutcome } from '../../src/simulate/simulation.js';
 
-/** What agents hear of a `StepOutcome` that is none. */
+/** A `StepOutcome` other than an observation, as agents see it. */
 type Other =
   | { readonly status: 'empty'; readonly truncated: boolean }
   | { readonly status: 'failed'; readonly class: FailureClass; readonly reason: string }
   | { readonly status: 'interrupted' | 'full' }
   | { readonly status: 'spent'; readonly reason: string };
 
-/** What comes of an action; a text is what the environment shows. */
+/** The result of an action; a text is what the environment shows. */
 export type Scripted = (
   action: string,
   world: {
@@ -27,11 +27,11 @@ export type Scripted = (
 
 export interface ScriptedSimulator extends Simulator {
   readonly starts: readonly WorldStart[];
-  /** Says `acting` whenever an action arrives. */
+  /** Emits `acting` whenever an action arrives. */
   readonly life: EventEmitter;
 }
 
-/** Worlds that echo the action, or answer by `script`. One is full after `turnsUntilFull` turns. */
+/** Worlds that echo the action, or answer by `script`. A world is full after `turnsUntilFull` turns. */
 export function scriptedSimulator(
   script: Scripted = (action) => `did ${action}`,
   { turnsUntilFull = Number.POSITIVE_INFINITY }: { readonly turnsUntilFull?: number } = {},
@@ -55,7 +55,7 @@ export function scriptedSimulator(
           life.emit('acting', action);
           const said = await script(action, { start, turns: world.turns, signal });
           const acted = typeof said === 'string' ? { status: 'ok', world: did(world, action, said) } : said;
-          // Sessions read no more of it.
+          // Sessions read nothing else in it.
           return acted as StepOutcome;
         },
         isFull: ({ turns }) => turns.length >= turnsUntilFull,
@@ -64,7 +64,7 @@ export function scriptedSimulator(
   };
 }
 
-/** The world after an action, which stands there as it was written. */
+/** The world after an action, which it records as it was written. */
 function did(world: World, action: string, observation: string): World {
   const { turns, ...after } = afterObservation(world, action, observation);
   return { ...after, turns: turns.map((turn, at) => (at < turns.length - 1 ? turn : { ...turn, action })) };

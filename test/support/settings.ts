@@ -15,7 +15,7 @@ import {
 } from '../../src/settings/command.js';
 import { requireSettings, resolveSettings } from '../../src/settings/settings.js';
 
-/** The working directory, with the file `awb.yaml` where one was given. */
+/** The working directory, with the file `awb.yaml` if one was given. */
 export const cwd = mkdtempSync(join(tmpdir(), 'awb-settings-'));
 
 /** An option of each kind. */
@@ -37,7 +37,7 @@ const OTHER: OptionTable = { 'judge-model': { kind: 'text', help: 'x' }, strict:
 export interface Given {
   readonly flags?: Readonly<Record<string, readonly string[] | boolean>>;
   readonly env?: Readonly<Record<string, string>>;
-  /** Content of awb.yaml, named by AWB_CONFIG. */
+  /** Content of awb.yaml, which AWB_CONFIG names. */
   readonly yaml?: string;
   readonly secrets?: Set<string>;
 }
@@ -53,7 +53,7 @@ export function commandWith(options: OptionTable): CommandSpec {
   return { description: 'x', examples: {}, options: { ...options, ...COMMON }, run: async () => EXIT.done };
 }
 
-/** The settings of a command with these options, whatever is wrong with them. */
+/** The settings of a command with these options, despite any problem with them. */
 export async function resolveWith(options: OptionTable, given: Given): Promise<Resolved> {
   const config: Record<string, string> = {};
   if (given.yaml !== undefined) {
@@ -71,7 +71,7 @@ export async function resolveWith(options: OptionTable, given: Given): Promise<R
   return resolveSettings(line, io, commands, given.secrets ?? new Set());
 }
 
-/** The same, refused where something is wrong. */
+/** The same, but refused if there is a problem. */
 export async function settingsWith(options: OptionTable, given: Given): Promise<Resolved> {
   const resolved = await resolveWith(options, given);
   requireSettings(lineOf(commandWith(options)), resolved);

@@ -1,4 +1,4 @@
-// Runs in shards beside the unsharded one, over made-up rows and a server whose answers depend on what is asked alone.
+// Runs in shards next to the unsharded one, over made-up rows and a server whose answers depend only on the request.
 
 import { cp, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { caseIn, marked, verdict } from './judging.js';
 import { type Answer, deterministicAnswer, type LoopbackServer, startLoopbackServer } from './loopback-server.js';
 import { madeUpRows, writeDataset } from './run-folder.js';
 
-/** Rows of two domains, some of them twice. */
+/** Rows of two domains, some of them duplicated. */
 export const FILES = {
   'a_test.jsonl': [...madeUpRows('mcp', 12), ...madeUpRows('mcp', 3)],
   'b_test.jsonl': madeUpRows('terminal', 15),
@@ -23,14 +23,14 @@ export interface Sharded {
   infer(out: string, ...args: string[]): Promise<CliResult>;
   /** Runs `awb judge` over the predictions in the folder of that name. */
   judge(out: string, ...args: string[]): Promise<CliResult>;
-  /** Merges folders of these names into the last of them. */
+  /** Merges folders with these names into the last one. */
   merge(...names: string[]): Promise<CliResult>;
   path(...names: string[]): string;
   text(...names: string[]): Promise<string>;
   copy(from: string, to: string): Promise<void>;
 }
 
-/** Rates by what is judged, from 1 to 5. */
+/** Ratings from 1 to 5 that depend on the messages. */
 function ratingOf(body: unknown): number {
   return (JSON.stringify(body).length % 5) + 1;
 }

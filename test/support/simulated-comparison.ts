@@ -1,4 +1,4 @@
-// Simulated runs compared, for tests of how often intervals and verdicts are right.
+// Comparisons of simulated runs, for tests of how often intervals and verdicts are right.
 
 import { simulatedPoints, simulateRuns } from '../../bench/simulated-runs.mjs';
 import type { Comparison } from '../../src/stats/compare.js';

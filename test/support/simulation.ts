@@ -5,7 +5,7 @@ import { defineCommand } from '../../src/settings/command.js';
 import { SIMULATION_OPTIONS, type SimulationSettings } from '../../src/simulate/options.js';
 import { ioIn } from './io.js';
 
-/** The settings that these flags make. */
+/** The settings from these flags. */
 export async function simulationSettings(flags: readonly string[]): Promise<SimulationSettings> {
   let found: SimulationSettings | undefined;
   const command = defineCommand({

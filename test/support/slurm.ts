@@ -1,4 +1,4 @@
-// A Slurm of one node, started and stopped by the script that users have; jobs submitted to it, watched, and their processes killed.
+// A Slurm of one node, started and stopped by the users' script; submits jobs, watches them, and kills their processes.
 
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -13,7 +13,7 @@ export const SLURM = join(ROOT, 'examples/slurm');
 const ONE_NODE = join(SLURM, 'one-node.sh');
 const PROGRAMS = ['munged', 'slurmctld', 'slurmd', 'sbatch', 'scontrol'];
 
-/** Why tests that need Slurm are left out; undefined where a node can be started. */
+/** Why tests that need Slurm are skipped; undefined if a node can be started. */
 export const noSlurm = reason();
 
 function reason(): string | undefined {
@@ -25,9 +25,9 @@ function reason(): string | undefined {
 
 export interface SlurmNode {
   readonly dir: string;
-  /** What a command gets on stdout, run with this node's configuration and the further variables alone. */
+  /** The stdout of a command, run with only this node's configuration and these variables. */
   run(command: string, args: readonly string[], env?: Readonly<Record<string, string>>): Promise<string>;
-  /** What `scontrol show job` tells of a job or task. */
+  /** The output of `scontrol show job` for a job or task. */
   job(id: string): Promise<Readonly<Record<string, string>>>;
   /** The job once it is in one of these states. */
   until(id: string, ...states: string[]): Promise<Readonly<Record<string, string>>>;
@@ -46,7 +46,7 @@ export async function startSlurm(dir: string): Promise<SlurmNode> {
     },
     async job(id) {
       const told = await node.run('scontrol', ['show', 'job', '--oneliner', id]);
-      // An array is told in a line a task; the first is the task that was named, or the part that was not split off.
+      // An array has one line per task; the first is the named task, or the part that was not split off.
       const words = (told.split('\n')[0] as string).split(' ').map((word) => word.split('='));
       return Object.fromEntries(words.map(([name, ...value]) => [name, value.join('=')]));
     },

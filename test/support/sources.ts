@@ -1,4 +1,4 @@
-// Source files as the rules see them: what each imports and exports, its casts and their comments.
+// Source files as the rules see them: the imports and exports of each, its casts and their comments.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -7,9 +7,9 @@ import { parseSync } from 'vite';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A name that one file takes from another; `*` for all of its names. */
+/** A name that one file imports from another; `*` for all of its names. */
 interface Import {
-  /** As it is written: `../types.js`, `node:fs`, `openai`. */
+  /** As written: `../types.js`, `node:fs`, `openai`. */
   readonly target: string;
   readonly name: string;
 }
@@ -21,14 +21,14 @@ export interface SourceFile {
   readonly imports: readonly Import[];
   /** Names; `*` for everything that another file exports. */
   readonly exports: readonly string[];
-  /** Type assertions but for `as const`; explained where a comment stands on the line or directly above its statement. */
+  /** Type assertions other than `as const`; explained if a comment is on the line or directly above its statement. */
   readonly casts: readonly { readonly line: number; readonly isExplained: boolean }[];
 }
 
 /** By path from the root, such as `src/judge/verdict.ts`. */
 export type Sources = ReadonlyMap<string, SourceFile>;
 
-/** The TypeScript and JavaScript files below these folders of the repository. */
+/** The TypeScript and JavaScript files in these folders of the repository. */
 export function sourcesIn(...folders: readonly string[]): Sources {
   const paths = folders.flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
@@ -38,7 +38,7 @@ export function sourcesIn(...folders: readonly string[]): Sources {
   return new Map(paths.map((path) => [path, readSource(path, readFileSync(join(ROOT, path), 'utf8'))]));
 }
 
-/** The file that an import means, where it is one of the project's own; compiled files stand for their sources. */
+/** The file of an import, if it is one of the project's own; compiled files are mapped to their sources. */
 export function targetOf(path: string, target: string): string | undefined {
   if (!target.startsWith('.')) return undefined;
   const file = join(dirname(path), target)
@@ -54,7 +54,7 @@ interface Node {
   readonly [key: string]: unknown;
 }
 
-/** @throws Error where the text is no TypeScript */
+/** @throws Error if the text is not TypeScript */
 export function readSource(path: string, text: string): SourceFile {
   const { program, module, comments, errors } = parseSync(path, text);
   if (errors.length > 0) throw new Error(`${path}: ${errors[0]?.message}`);
@@ -127,7 +127,7 @@ function isCast(node: Node): boolean {
   return !(isNode(typeName) && typeName.name === 'const');
 }
 
-/** How far above a cast its comment may stand, in lines of the same statement. */
+/** How far above a cast its comment may be, in lines of the same statement. */
 const COMMENT_REACH = 6;
 
 function castOf(

@@ -1,9 +1,9 @@
-// The documents that a static page holds.
+// The documents in a static page.
 
 import { readFile } from 'node:fs/promises';
 import type { Row } from './judging.js';
 
-/** By their names; `run` and `samples` alone are those of the first run, and `texts` those of all its rows. */
+/** By their names; `run` and `samples` without a name belong to the first run, and `texts` to all its rows. */
 export async function documentsIn(path: string): Promise<Row> {
   const page = await readFile(path, 'utf8');
   const elements = page.matchAll(/<script type="application\/json" id="([^"]*)">(.*?)<\/script>/gs);
@@ -12,7 +12,7 @@ export async function documentsIn(path: string): Promise<Row> {
   );
   const [{ ref = '' } = {}] = documents.index?.runs ?? [];
   const texts = Object.entries(documents).filter(([name]) => name.startsWith(`texts/${ref}/`));
-  // Each row with its texts in place of their numbers.
+  // Each row with its texts instead of their numbers.
   const shown = texts.flatMap(([, { strings, rows }]) =>
     Object.entries(rows as Row).map(([id, row]): [string, Row] => [id, withTexts(row, strings)]),
   );

@@ -29,7 +29,7 @@ export function runOf(identity: string, label = 'step-1'): RunRecord {
   };
 }
 
-/** Two scenarios, of which one has no interval and the other nothing that has to stay. */
+/** Two scenarios: one has no interval, and the other lacks the figure for what must stay. */
 const followed = { value: 70, rows: 40, clusters: 20, se: 7.25, df: 18.5, low: 53.5, high: 82.5 };
 const nothing = { leaked: null, undisturbed: null, twin_false_positives: null };
 const part = { samples: 40, trajectories: 20, failures: {}, followed, ...nothing };
@@ -43,7 +43,7 @@ const scenarios: ScenarioFigures = {
 
 const usage = { promptTokens: 19_000, cachedTokens: 18_000, completionTokens: 280 };
 
-/** What the run took: of the judge's calls two are of unknown cost, and of one domain nothing is known. */
+/** The cost of the run: two of the judge's calls have unknown costs, and nothing is known about one domain. */
 const costs: RunCosts = {
   world_model: {
     price: { model: 'world', source: 'prices.yaml', input: { base: 1, tiers: [{ start: 9, price: 2 }] }, output: 4 },
@@ -56,7 +56,7 @@ const costs: RunCosts = {
   judge: { total: { rows: 1, unpriced: 2, usage }, domains: new Map() },
 };
 
-/** What an agent makes of the run: of one domain nothing can be told, and of the other all but an interval. */
+/** An agent's figures for the run: one domain has none, and the other lacks only an interval. */
 const equivalence: EquivalenceCard = {
   domains: [
     { domain: 'mcp', predicted: 40, ceiling: 80, floor: 20, rows: 9, clusters: 3, found: 'few' },
@@ -72,7 +72,7 @@ const equivalence: EquivalenceCard = {
   macroOf: 2,
 };
 
-/** A judgement with everything, and one that failed, of two repeats of one row. */
+/** A judgement with everything, and a failed one, for two repeats of one row. */
 export const rated: StoredJudgement = {
   row: {
     key: 'k1',
@@ -111,7 +111,7 @@ export const failed: StoredJudgement = {
 const estimate: Estimate = { value: 70, rows: 1, clusters: 1 };
 const certain: Estimate = { value: 60, rows: 2, clusters: 2, se: 1, df: 1, low: 47.3, high: 72.7 };
 
-/** The score card that is stored with them. */
+/** The score card stored with them. */
 export const card: ScoreCard = {
   domains: [
     {
@@ -148,7 +148,7 @@ export function saveIn(path: string, run: RunRecord, judgements: readonly Stored
   }
 }
 
-/** The rows that SQLite gives for a query. */
+/** The rows that SQLite returns for a query. */
 export function queryIn(path: string, sql: string): Readonly<Record<string, unknown>>[] {
   const database = openSqlite(path, { fileMustExist: true });
   try {
@@ -158,7 +158,7 @@ export function queryIn(path: string, sql: string): Readonly<Record<string, unkn
   }
 }
 
-/** The error with which an action refuses to go on. */
+/** The error with which an action refuses to continue. */
 export function refusal(action: () => unknown): UserError {
   try {
     action();

@@ -1,4 +1,4 @@
-// What variants are made of, from the rows recorded in fixtures.
+// Subjects that variants are made from, based on the rows recorded in fixtures.
 
 import { readFileSync } from 'node:fs';
 import { donorsOf } from '../../src/benchmark/baselines.js';
@@ -20,7 +20,7 @@ export const RECORDED: readonly Sample[] = DOMAINS.flatMap((domain) =>
     }),
 );
 
-/** Each recorded row as a subject, with the donor that the baseline `shuffled` takes. @param seed of both streams */
+/** Each recorded row as a subject, with the donor that the baseline `shuffled` uses. @param seed of both streams */
 export function recordedSubjects(seed: number): (() => Subject)[] {
   const donorOf = donorsOf(RECORDED);
   return RECORDED.map((sample, row) => () => subjectOf(sample, donorOf(sample), seed * 1000 + row));

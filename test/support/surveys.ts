@@ -2,7 +2,7 @@
 
 import type { Survey, SurveyedRow } from '../../src/benchmark/survey.js';
 
-/** A survey of rows, on lines of their own in one file; what is not given does not matter. */
+/** A survey of rows, each on its own line of one file; values that are not given do not matter. */
 export function surveyOf(rows: readonly Partial<SurveyedRow>[], rest: Partial<Survey> = {}): Survey {
   return {
     files: ['a_test.jsonl'],

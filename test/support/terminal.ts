@@ -4,7 +4,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { ROOT } from './cli.js';
 
-/** Why there is no pseudo-terminal; undefined where there is one. */
+/** Why there is no pseudo-terminal; undefined if there is one. */
 export const noTerminal = ((): string | undefined => {
   try {
     execFileSync('python3', ['-c', 'import pty'], { stdio: 'ignore' });
@@ -14,7 +14,9 @@ export const noTerminal = ((): string | undefined => {
   }
 })();
 
-/** Runs its arguments on a terminal of 80 columns; what comes on standard input is typed there, what is shown there comes on standard output. */
+/**
+ * Runs its arguments on a terminal of 80 columns: types there what comes on standard input, and writes to standard output what is shown.
+ */
 const TERMINAL = `
 import fcntl, os, pty, select, struct, sys, termios
 pid, tty = pty.fork()

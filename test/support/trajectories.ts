@@ -1,10 +1,10 @@
-// Trajectories for rollouts: made-up ones with rows at chosen turns, and the recorded GUI rows as the real data have them.
+// Trajectories for rollouts: made-up ones with rows at chosen turns, and the recorded GUI rows in the form of the real data.
 
 import { join } from 'node:path';
 import { RECORDED } from './cli.js';
 import { readRows } from './run-folder.js';
 
-/** A row of the benchmark, as it stands in a file. */
+/** A row of the benchmark, as in a file. */
 export interface TrajectoryRow extends Record<string, unknown> {
   readonly task: string;
   readonly id: number;
@@ -19,12 +19,12 @@ export const TAIL =
   '\n\nPlease analyze the input above and say what the environment shows.\nPut it inside <predicted_observation></predicted_observation> tags.';
 export const MARKER = '**Environment Observation:**\n';
 
-/** What the environment truly showed in a turn of a made-up trajectory. */
+/** The environment's true observation in a turn of a made-up trajectory. */
 export function truthOf(id: number, turn: number): string {
   return `truth of trajectory ${id} turn ${turn}: ${'ab'.repeat((id + turn) % 7)}${id * 1000 + turn}`;
 }
 
-/** Rows of one trajectory at these turns. `state` puts the observation before into each prompt from turn 2 on. */
+/** Rows of one trajectory at these turns. `state` puts the previous observation in each prompt from turn 2 on. */
 export function trajectory({
   domain = 'mcp',
   id,
@@ -70,11 +70,11 @@ function rowAt(
 
 /** The recorded rows of a domain. */
 export async function recordedRows(domain: string): Promise<TrajectoryRow[]> {
-  // Rows of the benchmark's format.
+  // Rows in the benchmark's format.
   return (await readRows(join(RECORDED, `${domain}_test.jsonl`))) as unknown as TrajectoryRow[];
 }
 
-/** The recorded rows of a GUI domain with the observation before in every prompt, as the real data have it. */
+/** The recorded rows of a GUI domain with the previous observation in every prompt, as in the real data. */
 export async function recordedWithStates(
   domain: string,
   heading = 'Current State',
@@ -94,7 +94,7 @@ export async function recordedWithStates(
   }));
 }
 
-/** Lines of true observations that say something of their own: long enough, and nowhere in what a rollout is given. */
+/** Distinctive lines of true observations: long enough, and nowhere in the input of a rollout. */
 export function tellingLines(row: TrajectoryRow, from = 0): string[] {
   const given = [row.system_str, row.prompt[0] ?? '', ...row.response.slice(0, from)].join('\n');
   const actions = row.prompt.map((prompt) => prompt.slice(prompt.lastIndexOf('**Action:**'))).join('\n');

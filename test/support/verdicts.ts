@@ -1,4 +1,4 @@
-// What tests of verdicts share: the golden replies of judges, and verdicts to put into replies.
+// Shared by tests of verdicts: the golden replies of judges, and verdicts to put into replies.
 
 import { readFileSync } from 'node:fs';
 import { DIMENSIONS, type Verdict } from '../../src/core/types.js';
@@ -29,11 +29,11 @@ export const golden = readFileSync(new URL('../../fixtures/golden/judge.jsonl', 
   .filter((line) => line !== '')
   .map((line) => JSON.parse(line) as JudgeCase);
 
-/** A mark, which stands in the tags of a reply once it is `marked`. */
+/** A mark, which is in the tags of a reply once it is `marked`. */
 export const MARK = '0f1e2d3c4b5a6978';
 export const marked = (reply: string): string =>
   reply.replace(/<(\/?)final_evaluation>/gi, `<$1final_evaluation-${MARK}>`);
-/** A reply as the strict reading has it, once its tags bear the mark. */
+/** The strict reading of a reply, once its tags have the mark. */
 export const readStrictly = (reply: string): Verdict =>
   readStrictVerdict(marked(reply), { mark: MARK, isHeld: false, countsUnmarked: () => true });
 export const ratingsOf = (verdict: Verdict) =>

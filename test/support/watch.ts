@@ -1,4 +1,4 @@
-// What tests of `awb watch` share: processes that serve made-up checkpoints, a judge on loopback, and folders to watch.
+// Shared by tests of `awb watch`: processes that serve made-up checkpoints, a judge on loopback, and folders to watch.
 
 import { createHash } from 'node:crypto';
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -19,7 +19,7 @@ export let judge: LoopbackServer;
 /** A folder with the data, and the base: inferred, judged and scored. */
 let made: string;
 
-/** The judge, the data and the base are made before the tests of a file, and ended behind them. */
+/** The judge, the data and the base are set up before the tests of a file, and closed after them. */
 export function watchesCheckpoints(): void {
   beforeAll(async () => {
     judge = await startLoopbackServer(({ body }) => {
@@ -46,7 +46,7 @@ export function watchesCheckpoints(): void {
   afterAll(() => judge.close());
 }
 
-/** Good predictions are rated 4 or 5, bad ones 1 or 2, by a hash, so that no two checkpoints are rated alike. */
+/** Good predictions are rated 4 or 5, bad ones 1 or 2, by a hash, so that no two checkpoints get the same ratings. */
 function rated(messages: unknown): string {
   const text = JSON.stringify(messages);
   return verdict((text.includes('bad prediction') ? 1 : 4) + bitOf(text));
@@ -95,7 +95,7 @@ ${more}`;
     start,
     once: (...flags: string[]) => start('--once', ...flags).ended,
     log: () => lines('watch/watch.jsonl'),
-    /** Whose servers were started, or were to be. */
+    /** The checkpoints whose servers were started, or were about to be. */
     started: async () =>
       (await lines('watch/watch.jsonl')).filter(({ type }) => type === 'serving').map(({ checkpoint }) => checkpoint),
     served: async () => (await lines('served.log')).map(({ name }) => name),

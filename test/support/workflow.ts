@@ -1,4 +1,4 @@
-// Runs the job of a GitHub workflow as a runner does: each shell step for real, GitHub's own actions as what they do to files.
+// Runs the job of a GitHub workflow as a runner does: each shell step for real, and GitHub's own actions by their effect on files.
 
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -30,18 +30,18 @@ export async function jobOf(workflow: string): Promise<Job> {
 }
 
 interface Runner {
-  /** Folder with a script for each program that the runner has, found before others on the path. */
+  /** A folder with a script for each program of the runner, found before others on the path. */
   readonly programs: string;
-  /** What survives a job: caches by key, and artefacts. */
+  /** What outlives a job: caches by key, and artefacts. */
   readonly kept: string;
   readonly inputs: Readonly<Record<string, string>>;
   readonly runId: number;
-  /** In place of what the job's `env` says. */
+  /** Replaces the job's `env`. */
   readonly env: Readonly<Record<string, string>>;
 }
 
 export interface JobResult {
-  /** What came of each step that ran, by its name or what it uses. */
+  /** The outcome of each step that ran, by its name or what it uses. */
   readonly steps: Readonly<Record<string, number>>;
   readonly log: string;
   readonly outputs: string;

@@ -1,8 +1,8 @@
-// The chat template of a made model.
+// The chat template of a made-up model.
 
 /**
- * Renders a conversation in the marks of Qwen3.5's template, without images: earlier turns lose their thinking, tools stand in the system
- * message, what they answer in a user's turn.
+ * Renders a conversation with the marks of Qwen3.5's template, without images: earlier turns lose their thinking, tools are in the system
+ * message, and their answers in a user turn.
  */
 export const CHAT_TEMPLATE = `{%- set last = namespace(query=-1) -%}
 {%- for message in messages -%}

@@ -2,7 +2,7 @@
 
 import type { Encoding, StoredTensor } from './gguf.js';
 
-/** Writes `count` rows of a tensor, from row `first` on, into `chunk`. */
+/** Writes `count` rows of a tensor, starting at row `first`, to `chunk`. */
 export type Fill = (chunk: Uint8Array, first: number, count: number) => void;
 
 /** Uniform values in 256 levels, or the quantised encodings' own levels, straight from random bits: a gigabyte in seconds. */
@@ -31,7 +31,7 @@ function spread(out: Float32Array | Uint16Array, levels: Float32Array | Uint16Ar
   let bits = 0;
   for (let index = 0; index < out.length; index++) {
     bits = index % 4 === 0 ? next() : bits >>> 8;
-    // Eight bits name one of the 256 levels.
+    // Eight bits select one of the 256 levels.
     out[index] = levels[bits & 255] as number;
   }
 }
@@ -48,7 +48,7 @@ function randomQ8(out: Uint16Array, scale: number, next: () => number): void {
   }
 }
 
-/** A block: scale and least value, eight 6-bit pairs of factors for them (here all 8), 256 times 4 bits. */
+/** A block: scale and minimum, eight 6-bit pairs of factors for them (here all 8), 256 times 4 bits. */
 function randomQ4(out: Int32Array, high: number, next: () => number): void {
   const factor = 8;
   const scales = halfFloat(high / (7.5 * factor)) | (halfFloat(high / factor) << 16);
@@ -61,7 +61,7 @@ function randomQ4(out: Int32Array, high: number, next: () => number): void {
   }
 }
 
-/** Given values in an encoding; whole blocks only. Throws RangeError for q4_k, in which nothing given is ever written. */
+/** Given values in an encoding, in complete blocks only. Throws RangeError for q4_k, in which no given values are ever written. */
 export function encoded(values: Float32Array, encoding: Encoding): Uint8Array {
   switch (encoding) {
     case 'f32':
@@ -91,7 +91,7 @@ function encodedQ8(values: Float32Array): Uint8Array {
   return out;
 }
 
-/** IEEE 754 binary16 of a number within its normal range, rounded half up; what is smaller becomes 0. */
+/** IEEE 754 binary16 of a number within its normal range, rounded half up; smaller numbers become 0. */
 function halfFloat(value: number): number {
   const [bits = 0] = new Uint32Array(Float32Array.of(value).buffer);
   const rounded = ((bits & 0x7fffffff) + 0x1000) >>> 13;
@@ -99,7 +99,7 @@ function halfFloat(value: number): number {
   return ((bits >>> 16) & 0x8000) | (magnitude < 0x400 ? 0 : magnitude);
 }
 
-/** Pseudo-random 32-bit integers, a stream of their own for each name (sfc32 by Chris Doty-Humphrey, seeded by FNV-1a). */
+/** Pseudo-random 32-bit integers, a separate stream for each name (sfc32 by Chris Doty-Humphrey, seeded by FNV-1a). */
 export function generator(name: string, seed: number): () => number {
   let hash = 0x811c9dc5;
   for (const byte of new TextEncoder().encode(name)) hash = Math.imul(hash ^ byte, 0x01000193);

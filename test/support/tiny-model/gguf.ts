@@ -10,7 +10,7 @@ type MetadataValue =
   | { readonly texts: readonly string[] };
 export type Metadata = Readonly<Record<string, MetadataValue>>;
 
-/** How ggml names the encodings that are written here, with the sizes of their blocks. */
+/** ggml's names for the encodings written here, with the sizes of their blocks. */
 export const ENCODINGS = {
   f32: { ggmlType: 0, blockValues: 1, blockBytes: 4 },
   f16: { ggmlType: 1, blockValues: 1, blockBytes: 2 },
@@ -19,19 +19,19 @@ export const ENCODINGS = {
 } as const;
 export type Encoding = keyof typeof ENCODINGS;
 
-/** A tensor in the file; `dims` as ggml counts them, the contiguous one first. */
+/** A tensor in the file; `dims` in ggml's order, the contiguous one first. */
 export interface StoredTensor {
   readonly name: string;
   readonly dims: readonly number[];
   readonly encoding: Encoding;
 }
 
-/** Tensors begin at multiples of this many bytes. */
+/** Tensors start at multiples of this many bytes. */
 const ALIGNMENT = 32;
 
 const VALUE_TYPE = { u32: 4, i32: 5, f32: 6, bool: 7, text: 8, array: 9 } as const;
 
-/** Bytes of a tensor's values. Throws RangeError where a row is not a whole number of the encoding's blocks. */
+/** The size of a tensor's values in bytes. Throws RangeError if a row is not a whole number of the encoding's blocks. */
 export function tensorBytes({ name, dims, encoding }: StoredTensor): number {
   const { blockValues, blockBytes } = ENCODINGS[encoding];
   if ((dims[0] ?? 0) % blockValues !== 0) {
@@ -49,7 +49,7 @@ export function paddingAfter(length: number): number {
   return (ALIGNMENT - (length % ALIGNMENT)) % ALIGNMENT;
 }
 
-/** Everything before the first tensor's values, padded. The values follow in the given order, each tensor padded likewise. */
+/** Everything before the first tensor's values, padded. The values follow in the given order, each tensor padded in the same way. */
 export function headerBytes(metadata: Metadata, tensors: readonly StoredTensor[]): Uint8Array {
   const out = new Bytes();
   out.raw(new TextEncoder().encode('GGUF'));
@@ -96,7 +96,7 @@ function writeValue(out: Bytes, value: MetadataValue): void {
   }
 }
 
-/** A growing buffer of little-endian values. Room is made first: it may put another buffer in place. */
+/** A growing buffer of little-endian values. Make room first, since that may replace the buffer. */
 class Bytes {
   #bytes = new Uint8Array(65_536);
   #view = new DataView(this.#bytes.buffer);
@@ -132,7 +132,7 @@ class Bytes {
     return this.#bytes.slice(0, this.length);
   }
 
-  /** Where the next `count` bytes go; grows the buffer to hold them. */
+  /** The position of the next `count` bytes; grows the buffer to fit them. */
   #room(count: number): number {
     const at = this.length;
     this.length += count;

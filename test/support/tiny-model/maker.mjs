@@ -1,4 +1,4 @@
-// The maker of tiny models for scripts: vite compiles its TypeScript on the way.
+// The maker of tiny models for scripts: vite compiles its TypeScript on the fly.
 
 import { fileURLToPath } from 'node:url';
 import { runnerImport } from 'vite';

@@ -1,4 +1,4 @@
-// Makes small GGUF models of the architecture qwen35moe, for tests, benchmarks and the quickstart: scripted ones and random ones.
+// Makes small GGUF models of the architecture qwen35moe, for tests, benchmarks and the quickstart: scripted and random ones.
 
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
@@ -8,15 +8,15 @@ import { FULL_SIZE, type Shape, shapeMetadata, tensorsOf } from './shape.js';
 import { type Script, vocabularyOf } from './vocabulary.js';
 import { tensorChunks } from './weights.js';
 
-/** All that a model is made of: equal specs give equal files, byte for byte. */
+/** Everything that defines a model: equal specs give equal files, byte for byte. */
 export interface ModelSpec {
   readonly name: string;
   readonly shape: Shape;
   readonly weights: 'f16' | 'q8_0' | 'q4_k';
   readonly seed: number;
-  /** What the model answers to any prompt; without one its answers are random. */
+  /** The model's answer to any prompt; without it the answers are random. */
   readonly script?: Script;
-  /** Roughly the mean length of a random model's replies in tokens; without it they never end by themselves. */
+  /** The approximate mean length of a random model's replies in tokens; without it they never end by themselves. */
   readonly replyTokens?: number;
 }
 
@@ -86,12 +86,17 @@ export const QUICKSTART_MODEL = {
   shape: { ...TINY, experts: 4 },
 } as const satisfies ModelSpec;
 
-/** The smallest model that answers any prompt with this script: the thinking and then the content, or the content alone where thinking is off. */
+/**
+ * The smallest model that answers any prompt with this script: first the thinking, then the content, or only the content if thinking is
+ * off.
+ */
 export function scriptedModel(script: Script): ModelSpec {
   return { name: 'scripted', shape: MICRO, weights: 'q8_0', seed: 1, script };
 }
 
-/** Writes the model at `path`, whole or not at all. Throws RangeError for a spec that cannot be written, or the file system's error. */
+/**
+ * Writes the model to `path`, completely or not at all. Throws RangeError for a spec that cannot be written, or the file system's error.
+ */
 export async function makeModel(spec: ModelSpec, path: string): Promise<MadeModel> {
   await mkdir(dirname(path), { recursive: true });
   const unfinished = `${path}.${randomUUID()}.part`;
@@ -125,7 +130,7 @@ export async function keptModel(spec: ModelSpec, folder: string): Promise<string
   return there === undefined ? (await makeModel(spec, path)).path : path;
 }
 
-/** Rises when equal specs give other bytes than before. */
+/** Increase this whenever equal specs give other bytes than before. */
 const MAKER = 2;
 
 /** The file's bytes in order, in chunks of about a mebibyte. */
@@ -150,7 +155,7 @@ export function* modelBytes(spec: ModelSpec): Generator<Uint8Array> {
 /** llama.cpp's names for mixes of encodings: F16, Q8_0, Q4_K (small). */
 const FILE_TYPE = { f16: 1, q8_0: 7, q4_k: 14 } as const;
 
-/** Mixes with four bits keep embedding and output at eight, as published ones keep them finer than the rest. */
+/** Four-bit mixes keep embedding and output at eight bits, as published ones keep them finer than the rest. */
 function storedTensors(shape: Shape, weights: ModelSpec['weights']): StoredTensor[] {
   const encodingOf = (name: string): Encoding =>
     weights === 'q4_k' && /^(?:token_embd|output)\./.test(name) ? 'q8_0' : weights;

@@ -1,12 +1,12 @@
-// The architecture qwen35moe by its numbers: which tensors a model of a given shape has, and its metadata.
-// Names, dimensions and keys as llama.cpp reads them (src/models/qwen35moe.cpp, v0.4.0 and v0.5.0).
+// The architecture qwen35moe in numbers: the tensors of a model with a given shape, and its metadata. Names, dimensions and keys as
+// llama.cpp reads them (src/models/qwen35moe.cpp, v0.4.0 and v0.5.0).
 
 import type { Metadata } from './gguf.js';
 
-/** The hyper-parameters of a model; widths in values, counts as they are. */
+/** The hyper-parameters of a model; widths in values. */
 export interface Shape {
   readonly layers: number;
-  /** Layer i is gated attention where (i + 1) divides by this, gated DeltaNet elsewhere. */
+  /** Layer i is gated attention if (i + 1) is divisible by this, and gated DeltaNet otherwise. */
   readonly attentionInterval: number;
   /** Width of the residual stream. */
   readonly embedding: number;
@@ -27,7 +27,7 @@ export interface Shape {
   readonly convolution: number;
 }
 
-/** A tensor of the architecture; `dims` as ggml counts them, the contiguous one first. */
+/** A tensor of the architecture; `dims` in ggml's order, the contiguous one first. */
 interface Tensor {
   readonly name: string;
   readonly dims: readonly number[];
@@ -35,7 +35,7 @@ interface Tensor {
   readonly quantizable: boolean;
 }
 
-/** Qwen3.5-35B-A3B, which Qwen-AgentWorld-35B-A3B is: its text trunk, without vision and multi-token prediction. */
+/** Qwen3.5-35B-A3B, the base of Qwen-AgentWorld-35B-A3B: its text trunk, without vision and multi-token prediction. */
 export const FULL_SIZE: Shape = {
   layers: 40,
   attentionInterval: 4,

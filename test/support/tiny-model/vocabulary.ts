@@ -1,19 +1,19 @@
-// The vocabulary of a made model: bytes, pieces of common words, a script's phrases, and the special tokens of Qwen3.5.
+// The vocabulary of a made-up model: bytes, pieces of common words, a script's phrases, and the special tokens of Qwen3.5.
 
 import { CHAT_TEMPLATE } from './chat-template.js';
 import type { Metadata } from './gguf.js';
 
-/** What a scripted model answers: its thinking, and what follows it. */
+/** A scripted model's answer: its thinking, and what follows it. */
 export interface Script {
   readonly thinking: string;
   readonly content: string;
 }
 
 export interface Vocabulary {
-  /** Token by id, ordinary ones in the byte-to-character spelling of GPT-2. */
+  /** Tokens by id, ordinary ones in GPT-2's byte-to-character spelling. */
   readonly tokens: readonly string[];
   readonly metadata: Metadata;
-  /** The ids that a script runs through, the end included; empty without a script. */
+  /** The ids that a script runs through, including the end; empty without a script. */
   readonly chain: readonly number[];
   /** Whether a random model may say this token: whole words and printable characters. */
   readonly sayable: readonly boolean[];
@@ -23,7 +23,7 @@ export interface Vocabulary {
 }
 
 const KIND = { ordinary: 1, control: 3, userDefined: 4, unused: 5 } as const;
-/** Special tokens by name, in the order of Qwen3.5's; those for tools and thinking are text to a reader. */
+/** Special tokens by name, in Qwen3.5's order; those for tools and thinking are text to a reader. */
 const SPECIAL = {
   '<|endoftext|>': KIND.control,
   '<|im_start|>': KIND.control,
@@ -41,10 +41,10 @@ const SPECIAL = {
   '</think>': KIND.userDefined,
 } as const;
 
-/** The blank line that ends the prompt where thinking is off; the first merge, so that it is always one token. */
+/** The blank line that ends the prompt if thinking is off; it is the first merge, so it is always one token. */
 const BLANK_LINE = '\n\n';
 
-/** Words worth tokens of their own, so that a prompt is not one token per byte. */
+/** Words worth their own tokens, so that a prompt is not one token per byte. */
 const WORDS = [
   '    ',
   'the and that with this from have what when where which would there they them then than these those will your you',
@@ -64,7 +64,9 @@ const WORDS = [
   'world write yes',
 ].flatMap((line) => (line.trim() === '' ? [line] : line.split(' ').map((word) => ` ${word}`)));
 
-/** The vocabulary of `size` tokens, or of as many as the script needs. Throws RangeError for a script that is too short to be told apart. */
+/**
+ * The vocabulary of `size` tokens, or of as many as the script needs. Throws RangeError for a script that is too short to be distinguished.
+ */
 export function vocabularyOf(size: number, script: Script | undefined): Vocabulary {
   const taken = new Set(BYTE_CHARACTERS);
   const blankLine = spelled(BLANK_LINE);
@@ -73,7 +75,7 @@ export function vocabularyOf(size: number, script: Script | undefined): Vocabula
   const told = script === undefined ? undefined : phrasesOf(script, new Set([...taken, ...Object.keys(SPECIAL)]));
   const phrases = told === undefined ? [] : [...told.thinking, ...told.content];
   const room = size - phrases.length - Object.keys(SPECIAL).length;
-  // Beside a script there are none: they could equal its phrases, and llama.cpp ends the process on equal tokens.
+  // With a script there are none: they could equal its phrases, and llama.cpp ends the process on equal tokens.
   const words = new Set(script === undefined ? WORDS.map(spelled) : []);
   for (const word of words) addMerges(word, room, taken, merges);
 
@@ -104,7 +106,7 @@ export function vocabularyOf(size: number, script: Script | undefined): Vocabula
   };
 }
 
-/** Merges that build a word from left to right, one token for each of its beginnings, while there is room. */
+/** Merges that build a word from left to right, one token for each of its prefixes, while there is room. */
 function addMerges(word: string, room: number, taken: Set<string>, merges: string[]): void {
   for (let length = 2; length <= word.length; length++) {
     const beginning = word.slice(0, length);
@@ -116,9 +118,8 @@ function addMerges(word: string, room: number, taken: Set<string>, merges: strin
 }
 
 /**
- * Cuts a script into phrases of which no two are alike and none is a token already (Lempel and Ziv, 1978), so that each
- * says where in the script it stands. No merge leads to them: a prompt never holds one. They may end within a character,
- * as tokens of real models do.
+ * Cuts a script into phrases that all differ, and none of which is a token already (Lempel and Ziv, 1978), so each identifies its position
+ * in the script. No merge leads to them, so a prompt never contains one. They may end within a character, as tokens of real models do.
  */
 function phrasesOf(script: Script, taken: Set<string>): { thinking: string[]; content: string[] } {
   const thinking = script.thinking === '' ? [] : cut(spelled(`${script.thinking}\n`), taken);
@@ -138,7 +139,7 @@ function cut(text: string, taken: Set<string>): string[] {
     phrase += character;
     keepIfNew();
   }
-  // What is left at the end is a known phrase: it joins the phrases before it until the whole is new.
+  // What is left at the end is a known phrase: it absorbs the phrases before it until the result is new.
   while (phrase !== '') {
     const before = phrases.pop();
     if (before === undefined) throw new RangeError('a script of so few bytes has no phrases of its own');
@@ -148,7 +149,7 @@ function cut(text: string, taken: Set<string>): string[] {
   return phrases;
 }
 
-/** GPT-2's characters for the 256 bytes: printable ones stand for themselves, the others for what follows U+00FF. */
+/** GPT-2's characters for the 256 bytes: printable ones represent themselves, the others what follows U+00FF. */
 const BYTE_CHARACTERS: readonly string[] = (() => {
   const printable = (byte: number): boolean =>
     (byte > 32 && byte < 127) || (byte > 160 && byte < 173) || (byte > 173 && byte < 256);

@@ -1,4 +1,4 @@
-// The values of a made model's tensors: what they must be for the model to say what is intended.
+// The values of a made-up model's tensors: what they must be for the model to say what is intended.
 
 import { encoded, type Fill, generator, randomRows } from './encoded-values.js';
 import { ENCODINGS, type StoredTensor, valueCount } from './gguf.js';
@@ -8,25 +8,25 @@ import type { Vocabulary } from './vocabulary.js';
 interface Intent {
   readonly seed: number;
   readonly vocabulary: Vocabulary;
-  /** Mean length of a random model's reply in tokens, roughly; Infinity for one that never ends by itself. */
+  /** The approximate mean length of a random model's reply in tokens; Infinity for one that never ends by itself. */
   readonly replyTokens: number;
 }
 
-/** The first values of the residual stream of a random model are constant, so that the output matrix has a bias by token. */
+/** The first values of the residual stream of a random model are constant, so the output matrix has a bias per token. */
 const CONSTANT_WIDTH = 32;
 const CONSTANT = 2;
-/** Spread of a random model's logits, and how far below the others a forbidden token lies. */
+/** The spread of a random model's logits, and how far below the others a forbidden token is. */
 const LOGIT_SPREAD = 3;
 const FORBIDDEN = -60;
-/** Mean distance of a random model's quotation marks, so that a string in constrained JSON comes to its end. */
+/** The mean distance between a random model's quotation marks, so that a string in constrained JSON ends. */
 const QUOTE_TOKENS = 16;
-/** What a scripted model's output matrix multiplies by: margins of a hundred nats hold against any sampling settings. */
+/** The factor of a scripted model's output matrix: margins of a hundred nats withstand any sampling settings. */
 const SCRIPT_GAIN = 4;
 const CHUNK_BYTES = 1_048_576;
 /** Matrices whose output is added to the residual stream. */
 const WRITES_TO_STREAM = /(?:attn_output|ssm_out|ffn_down_exps|ffn_down_shexp)\.weight$/;
 
-/** The bytes of one tensor, in chunks of whole rows of about a mebibyte. */
+/** The bytes of one tensor, in chunks of complete rows of about a mebibyte. */
 export function* tensorChunks(tensor: StoredTensor, intent: Intent): Generator<Uint8Array> {
   const [width = 1] = tensor.dims;
   const rows = valueCount(tensor.dims) / width;
@@ -49,7 +49,7 @@ function filler(tensor: StoredTensor, intent: Intent): Fill {
   }
   const random = randomRows(tensor, rangeOf(tensor), intent.seed);
   if (!WRITES_TO_STREAM.test(tensor.name)) return random;
-  // A chunk is zero to begin with, and zero bytes are zeros in every encoding.
+  // A chunk starts as zero, and zero bytes are zeros in every encoding.
   if (scripted) return () => undefined;
   const [, embedding = 1] = tensor.dims;
   return (chunk, first, count) => {
@@ -62,10 +62,9 @@ function filler(tensor: StoredTensor, intent: Intent): Fill {
 }
 
 /**
- * Nothing but the embedding reaches the output of a scripted model, so it is a table of what follows what: a token's
- * output row is the embedding of the token before it in the script. All tokens outside of the script share one embedding,
- * which the script's first token follows; and since the blank line that ends a prompt without thinking is in the script,
- * such a prompt is followed by the content at once.
+ * Only the embedding reaches the output of a scripted model, so it is a table of what follows what: a token's output row is the embedding
+ * of the token before it in the script. All tokens outside the script share one embedding, which the script's first token follows. The
+ * blank line that ends a prompt without thinking is in the script, so such a prompt is followed by the content at once.
  */
 function scriptRows(tensor: StoredTensor, { seed, vocabulary }: Intent): Fill {
   const { chain, end } = vocabulary;
@@ -89,7 +88,7 @@ function scriptRows(tensor: StoredTensor, { seed, vocabulary }: Intent): Fill {
   };
 }
 
-/** Rows of a random model's embedding or output: random but for the values that carry the constant, or the bias of a token. */
+/** Rows of a random model's embedding or output: random, except for the values of the constant, or of a token's bias. */
 function vocabularyRows(tensor: StoredTensor, intent: Intent): Fill {
   const random = randomRows(tensor, rangeOf(tensor), intent.seed);
   const leading = (value: number): Uint8Array => encoded(new Float32Array(CONSTANT_WIDTH).fill(value), tensor.encoding);
@@ -113,7 +112,7 @@ function vocabularyRows(tensor: StoredTensor, intent: Intent): Fill {
   };
 }
 
-/** Tokens that come at a rate of their own, whatever was said before: once in so many tokens. */
+/** Tokens with their own rate, whatever was said before: once in this many tokens. */
 function rates({ vocabulary, replyTokens }: Intent): ReadonlyMap<number, number> {
   return new Map([
     [vocabulary.end, replyTokens],
@@ -121,10 +120,10 @@ function rates({ vocabulary, replyTokens }: Intent): ReadonlyMap<number, number>
   ]);
 }
 
-/** What each token's first output values must be so that only what can be said is said, at the rates wanted. */
+/** What each token's first output values must be so that only allowed tokens are said, at the rates wanted. */
 function biases({ vocabulary }: Intent, wanted: ReadonlyMap<number, number>, width: number): number[] {
   const sayable = vocabulary.sayable.filter(Boolean).length;
-  // Logits of a normal spread: the logarithm of the sum of their exponentials.
+  // For normally distributed logits: the logarithm of the sum of their exponentials.
   const total = Math.log(sayable) + LOGIT_SPREAD ** 2 / 2;
   // The constant after the last norm, taking the variance of the rest of the stream as 2.
   const rest = width - CONSTANT_WIDTH;
@@ -136,7 +135,7 @@ function biases({ vocabulary }: Intent, wanted: ReadonlyMap<number, number>, wid
   });
 }
 
-/** Ranges of values by name, for variance 1 / width where nothing else is said; the decays must be negative. */
+/** Ranges of values by name, by default for variance 1 / width; the decays must be negative. */
 function rangeOf({ name, dims: [width = 1] }: StoredTensor): readonly [number, number] {
   if (name.endsWith('norm.weight')) return [0.9, 1.1];
   if (name.endsWith('ssm_a')) return [-1.5, -0.05];
