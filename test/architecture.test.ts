@@ -1,4 +1,5 @@
-// Rules that hold for every source file: modules import each other one way, no cycles, one place a package, explained casts, no dead exports.
+// Rules for every source file: modules import each other in one direction, no cycles, one place per package, explained casts, no dead
+// exports.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +17,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   'node-llama-cpp': ['serve/'],
   commander: ['settings/command-line.ts'],
   re2js: ['simulate/scenarios/forms.ts'],
-  // Schemas of documents and of files stand where these are made and read.
+  // Schemas of documents and files are defined where these are produced and read.
   zod: ['*'],
   yaml: ['disk/yaml-file.ts', 'settings/'],
   '@pydantic/genai-prices': ['model/prices/'],
@@ -27,7 +28,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   '@hono/node-server': ['view/server.ts'],
   preact: ['view/app/'],
 };
-/** Of each module those that it may import, as the table of docs/architecture.md says; undefined where it may import all. */
+/** The modules that each module may import, from the table in docs/architecture.md; undefined if it may import all. */
 const MODULES: ReadonlyMap<string, readonly string[] | undefined> = new Map(
   Array.from(
     readFileSync(join(import.meta.dirname, '../docs/architecture.md'), 'utf8').matchAll(
@@ -38,7 +39,7 @@ const MODULES: ReadonlyMap<string, readonly string[] | undefined> = new Map(
 );
 const ENDS_PROCESS = /(?<![.\w])process\s*\.\s*(?:exit|exitCode|abort|on|once|addListener)\b/;
 
-/** Breaches of the rules by the files of src, one sentence each. Paths are below src, such as `judge/verdict.ts`. */
+/** Violations of the rules by the files of src, one sentence each. Paths are below src, such as `judge/verdict.ts`. */
 function breaches(sources: Sources): string[] {
   const found = [...sources].flatMap(([path, source]) => [
     ...formBreaches(path, source),
@@ -94,7 +95,7 @@ function cycleBreaches(sources: Sources): string[] {
   return found;
 }
 
-/** Names that a file of src exports and no other file of the repository takes. Paths are those of the repository. */
+/** Names that a file of src exports and no other file of the repository imports. Paths are from the repository's root. */
 function deadExports(sources: Sources): string[] {
   const taken = new Set<string>();
   for (const [path, { imports }] of sources) {
@@ -107,13 +108,13 @@ function deadExports(sources: Sources): string[] {
   );
 }
 
-describe('the sources keep their rules', () => {
+describe('the sources follow their rules', () => {
   const everything = sourcesIn('src', 'test', 'bench');
   const src: Sources = new Map(
     [...everything].flatMap(([path, source]) => (path.startsWith('src/') ? [[path.slice('src/'.length), source]] : [])),
   );
 
-  test('awb data fetch loads nothing of infer and of runs', () => {
+  test('awb data fetch loads nothing from infer and run', () => {
     const targets = src.get('cli/data.ts')?.text.match(/(?<=^import (?!type).*')[^']+(?=';$)/gm) ?? [];
     expect(targets.length).toBeGreaterThan(10);
     expect(targets.filter((target) => /^\.\.\/(?:infer|run)\//.test(target))).toEqual([]);
@@ -135,15 +136,15 @@ function sources(...files: readonly (readonly [path: string, text: string])[]): 
   return new Map(files.map(([path, text]) => [path, readSource(path, text)]));
 }
 
-describe('the rules bite', () => {
+describe('the rules are effective', () => {
   test.each([
     ['a module that another may not import', 'core/a.ts', "import type { A } from '../model/a.js';"],
-    ['a package through another door', 'cli/a.ts', "import OpenAI from 'openai';"],
-    ["a package's subpath through another door", 'run/a.ts', "import type { X } from 'openai/resources';"],
-    ['a package that nobody knows', 'model/a.ts', "import _ from 'lodash';"],
+    ['a package imported in the wrong place', 'cli/a.ts', "import OpenAI from 'openai';"],
+    ["a package's subpath imported in the wrong place", 'run/a.ts', "import type { X } from 'openai/resources';"],
+    ['an unknown package', 'model/a.ts', "import _ from 'lodash';"],
     ['a command that ends the process', 'cli/a.ts', 'process.exit(1);'],
     ['a barrel', 'judge/all.ts', "export * from './verdict.js';"],
-    ['a cast that says nothing', 'judge/a.ts', 'const c = 1;\nconst a = b as string;'],
+    ['a cast without an explanation', 'judge/a.ts', 'const c = 1;\nconst a = b as string;'],
     ['a file that imports itself', 'judge/a.ts', "import { a } from './a.js';"],
   ])('on %s', (_, path, code) => {
     expect(breaches(sources([path, `// What it is for.\n${code}\n`]))).toHaveLength(1);
@@ -153,7 +154,7 @@ describe('the rules bite', () => {
     expect(breaches(sources(['judge/a.ts', "import { b } from './b.js';\n"]))).toHaveLength(1);
   });
 
-  test('on an export that nobody takes', () => {
+  test('on an export that no file imports', () => {
     const files = sources(
       ['src/a.ts', 'export const taken = 1; export type Free = 1;'],
       ['src/b.ts', "import { taken } from './a.js';"],

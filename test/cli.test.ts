@@ -1,4 +1,4 @@
-// The program from outside: what it prints where, and with which exit code it ends; and the process around it.
+// The program from outside: what it prints where, and its exit codes; and the process around it.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -66,7 +66,7 @@ async function runMain(
   return { exitCode, ...written };
 }
 
-/** A command that does nothing but this. */
+/** A command that only runs this function. */
 function doing(run: CommandSpec['run']): { readonly command: CommandSpec } {
   const options = { ...COMMON, key: { kind: 'text', secret: true, help: 'x' } } as const;
   return { command: { description: 'x', examples: {}, options, run } };
@@ -91,7 +91,7 @@ describe('commands of two words', () => {
     }
   });
 
-  test('the first word alone shows that help as misuse', async () => {
+  test('the first word alone shows their help as misuse', async () => {
     const { exitCode, stderr } = await runMain(['row'], { commands });
     expect([exitCode, stderr]).toEqual([EXIT.usage, expect.stringMatching(/^ {2}row add +add a row$/m)]);
   });
@@ -171,7 +171,7 @@ describe("every command's help", () => {
     await helpOf(name, 'all');
   });
 
-  test('awb --help shows the three steps and every command in 55 lines, and every help is held in a file', async () => {
+  test('awb --help shows the three steps and every command in 55 lines, and a file records all of it', async () => {
     const program = await helpOf('');
     expect(program.split('\n').length).toBeLessThanOrEqual(56);
     for (const word of new Set(COMMANDS.map(({ name }) => name.split(' ')[0]))) {
@@ -251,7 +251,7 @@ for example
 `);
   });
 
-  test('the text after an equals sign is a value, even if it looks like a flag', async () => {
+  test('what follows an equals sign is a value, even if it looks like a flag', async () => {
     const { stdout } = await runMain(['paint', '--row', '1', '--row-label=--lean']);
     expect(JSON.parse(stdout).settings).toMatchObject({ rowLabel: '--lean', lean: false });
   });
@@ -268,7 +268,7 @@ for example
     await holdMessage(name, args, {}, { asTyped: true });
   });
 
-  test('an AWB_ variable that nothing reads is a warning with the nearest name, and none under --quiet', async () => {
+  test("another program's AWB_ variable causes a warning with the nearest name, and none under --quiet", async () => {
     const env = { AWB_VERSION: '3', AWB_ODER: 'up' };
     const { exitCode, stderr } = await runMain(['paint', '--row', '1'], { env });
     expect(exitCode).toBe(EXIT.incomplete);
@@ -281,7 +281,7 @@ for example
 });
 
 describe('a command', () => {
-  test('gets its settings and what may be shown of them, and its exit code is the program’s', async () => {
+  test("gets its settings and what may be shown of them, and its exit code is the program's", async () => {
     const argv = ['paint', '--row=2', '--no-stream', '--lean', '--ids', 'a,b', '--ids', 'c', '--api-key', 'k'];
     const { exitCode, stdout } = await runMain(argv);
     const { settings, shown } = JSON.parse(stdout);
@@ -300,7 +300,7 @@ describe('a command', () => {
     expect(exitCode).toBe(EXIT.incomplete);
   });
 
-  test('may be made of other commands', async () => {
+  test('may call other commands', async () => {
     const inner = doing(async (_, io) => {
       io.stdout.write('inner');
       return EXIT.incomplete;
@@ -313,7 +313,7 @@ describe('a command', () => {
     expect(await runMain(['outer'], { commands })).toEqual({ exitCode: EXIT.incomplete, stdout: 'inner', stderr: '' });
   });
 
-  test('takes all remaining arguments into its last operand if that is a list', async () => {
+  test('takes all words without flags from its last operand on, if that is a list', async () => {
     const options = { ...paint.options, names: { kind: 'list', whole: true, help: 'x' } } as const;
     const command = { ...paint, options, operands: ['row-label', 'names'] } as CommandSpec;
     const settingsOf = async (...words: string[]) =>
@@ -347,7 +347,7 @@ describe('a command', () => {
 });
 
 describe('errors', () => {
-  test('the user can act on are one message and their own exit code', async () => {
+  test('that the user can act on are one message with their own exit code', async () => {
     const command = doing(() => Promise.reject(new UserError('the file is gone; give another', EXIT.inputMissing)));
     expect(await runMain(['paint', '--verbose'], command)).toEqual({
       exitCode: EXIT.inputMissing,
@@ -360,7 +360,7 @@ describe('errors', () => {
     [[], {}, false],
     [['--verbose'], {}, true],
     [[], { AWB_DEBUG: '1' }, true],
-  ])('nobody foresaw end with 1; with %j and %j the stack shown is %s', async (flags, env, stack) => {
+  ])('that are unexpected exit with 1; with %j and %j the stack shown is %s', async (flags, env, stack) => {
     const command = doing(() => Promise.reject(new TypeError('boom')));
     const { exitCode, stderr } = await runMain(['paint', ...flags], { ...command, env });
     expect(exitCode).toBe(EXIT.unexpected);
@@ -369,7 +369,7 @@ describe('errors', () => {
     expect(stderr.includes('AWB_DEBUG=1')).toBe(!stack);
   });
 
-  test('cannot steer the terminal', async () => {
+  test('cannot control the terminal', async () => {
     const command = doing(() => Promise.reject(new UserError('a\x1b]0;title\x07b\rc\nd')));
     expect((await runMain(['paint'], command)).stderr).toBe('awb: ab c\nd\n');
   });
@@ -406,7 +406,7 @@ describe('in GitHub Actions', () => {
   });
 
   test.each(['true', '1'])(
-    'what a model, a server or a label says is no command of the runner (%s)',
+    'text from a model, a server or a label is not a command for the runner (%s)',
     async (runner) => {
       const { stdout, stderr } = await runMain(['paint'], { ...hostile, env: { GITHUB_ACTIONS: runner } });
       expect(stdout).toBe('a row ## [error]x\n  : :error::x\n: :stop-commands::y\n::notice::ours\n');
@@ -414,7 +414,7 @@ describe('in GitHub Actions', () => {
     },
   );
 
-  test('text is changed, and only there are commands written', async () => {
+  test('text is escaped, and commands are written only there', async () => {
     const { stdout } = await runMain(['paint'], { ...hostile, env: {} });
     expect(stdout).toBe('a row ##[error]x\n  ::error::x\n::stop-commands::y\n');
   });
@@ -425,7 +425,7 @@ describe('the process', () => {
   const bin = join(dir, 'bin.js');
   afterAll(() => rmSync(dir, { recursive: true }));
 
-  // bin.ts and what it imports at once are compiled; the program beside them is scripted.
+  // bin.ts and its static imports are compiled; the rest of the program is scripted.
   beforeAll(() => {
     const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
     const options = '--ignoreConfig --noCheck --noResolve --module nodenext --target es2022 --outDir'.split(' ');
@@ -511,7 +511,7 @@ describe('the process', () => {
     expect((await ended).exitCode).toBe(exitCode);
   });
 
-  test('a reader that closed the pipe neither stops the work nor causes a message', async () => {
+  test('a reader that went away neither stops the work nor causes a message', async () => {
     const { child, ended } = start(`
       const chunk = 'x'.repeat(100000);
       for (let i = 0; i < 20; i++) { io.stdout.write(chunk); await new Promise((resolve) => setTimeout(resolve, 5)); }
@@ -520,7 +520,7 @@ describe('the process', () => {
     expect(await ended).toMatchObject({ exitCode: 4, stderr: '' });
   });
 
-  test('an old Node prints what is needed, and loads nothing of the program', async () => {
+  test('an old Node gets a message about what is needed, and none of the program is loaded', async () => {
     const old = join(dir, 'old.cjs');
     writeFileSync(
       old,
