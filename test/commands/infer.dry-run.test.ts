@@ -160,11 +160,11 @@ describe('a dry run', () => {
     const twice = (await bill('one', '--repeats', '2')).total;
     expect([twice.calls, twice.prompt_tokens]).toEqual([30, expect.closeTo(2 * once.prompt_tokens, -1)]);
     expect(once.cached_tokens).toBeGreaterThan(0);
-    // The second time every prompt is known.
+    // The second time, every prompt is cached.
     expect(twice.cached_tokens - once.cached_tokens).toBeCloseTo(once.prompt_tokens, -1);
   });
 
-  test("by a tokenizer counts every message as the tokenizer's own library does", async () => {
+  test("with a tokenizer counts every message like the tokenizer's own library", async () => {
     const { data, bill } = await setUp();
     const file = join(ROOT, 'fixtures/tokenizers/gpt2.json');
     const library = new Tokenizer(JSON.parse(await readFile(file, 'utf8')), {});
@@ -178,8 +178,8 @@ describe('a dry run', () => {
 
   test.each([
     ['a baseline', ['--baseline', 'oracle']],
-    ['nothing that is left', []],
-  ])('of %s says that nobody has to be asked', async (_, flags) => {
+    ['a run with nothing left', []],
+  ])('for %s says that no model needs to be asked', async (_, flags) => {
     const out = await temporaryFolder();
     const args = [
       'infer',
@@ -208,7 +208,7 @@ describe('a dry run', () => {
     });
   });
 
-  test('takes no less time than the limits that are given allow', async () => {
+  test('takes at least as long as the given limits require', async () => {
     const { bill } = await setUp();
     expect((await bill('one', '--rate', '60', '--rpm', '5')).time).toMatchObject({ by: 'rpm', seconds: 180 });
     expect((await bill('one', '--rpm', '5')).time).toMatchObject({ by: 'rpm', at_least: true });
@@ -218,10 +218,10 @@ describe('a dry run', () => {
   });
 });
 
-describe('a server that is described', () => {
+describe('a server that describes itself', () => {
   const models = [{ id: 'wm', owned_by: 'vllm', max_model_len: 4_096 }];
 
-  test('is shown with its context, and with what the run would end with', async () => {
+  test('is shown with its context, and with the error that would end the run', async () => {
     const { bill, server } = await setUp(undefined, { models });
     const { servers: told, notes } = await bill('one');
     expect(told).toEqual([{ host: new URL(server.url).host, model: 'wm', context_tokens: 4_096 }]);
@@ -253,7 +253,7 @@ test('rows that are too long for the served context are listed, the longest firs
 });
 
 describe('earlier runs', () => {
-  test('are those that the user names, or the run is refused', async () => {
+  test('are those that the user names; otherwise the run is refused', async () => {
     const { folder, infer, bill } = await setUp(counting(0.5, 40));
     await infer('first', '--domains', 'mcp');
     const elsewhere = join(folder, 'elsewhere');
@@ -276,7 +276,7 @@ describe('earlier runs', () => {
     expect([code, stderr]).toEqual([EXIT.inputMissing, expect.stringContaining('--estimate-from')]);
   });
 
-  test('that lie in the folders beside it say nothing, and its own earlier sessions do', async () => {
+  test("in neighbouring folders are ignored, and the run's own earlier sessions are used", async () => {
     const { folder, infer, bill } = await setUp(counting(0.5, 40));
     await infer('first', '--domains', 'mcp');
     expect(await bill('second')).toMatchObject({ tokens_by: { by: 'guess' }, output_by: { by: 'truth' }, time: null });
@@ -289,7 +289,7 @@ describe('earlier runs', () => {
     expect(stdout.replace(/\s+/g, ' ')).toContain('the mean of 6 rows of earlier runs;');
   });
 
-  test('with longer replies than the budget now allows count for no more than that', async () => {
+  test('with longer replies than the budget now allows are capped at the budget', async () => {
     const { folder, infer, bill } = await setUp(counting(0.5, 4_000));
     await infer('first');
     const from = ['--estimate-from', join(folder, 'runs/first')];
@@ -299,7 +299,7 @@ describe('earlier runs', () => {
   });
 });
 
-describe('an option of the dry run without it', () => {
+describe('an option of the dry run, without --dry-run,', () => {
   test.each([
     ['--rate', '60'],
     ['--estimate-from', 'runs/first'],
@@ -310,7 +310,7 @@ describe('an option of the dry run without it', () => {
     expect(server.requests).toEqual([]);
   });
 
-  test('in a variable says nothing of the command, and is let be', async () => {
+  test('is ignored if it comes from a variable or the configuration file', async () => {
     const { data } = await setUp();
     const flags = ['infer', '--data-dir', data, '--baseline', 'oracle', '--output-dir', await temporaryFolder()];
     expect((await awb(flags, { env: { AWB_RATE: '60' } })).code).toBe(EXIT.done);
@@ -321,17 +321,17 @@ describe('an option of the dry run without it', () => {
   });
 });
 
-test('a tokenizer that is not there is told before anything is asked', async () => {
+test('a missing tokenizer is reported before anything is asked', async () => {
   const { server, infer } = await setUp();
   const { code, stderr } = await infer('one', '--dry-run', '--tokenizer', 'nope');
   expect([code, stderr]).toEqual([EXIT.inputMissing, expect.stringContaining('cannot read the tokenizer nope')]);
   expect(server.requests).toEqual([]);
 });
 
-describe('a budget beside the bill', () => {
+describe('a budget next to the bill', () => {
   const PRICES = 'unit: million-tokens\nmodels:\n  wm: { input: 2, output: 10 }\n';
 
-  test('says what earlier sessions have spent of it, and how much of the bill the rest pays', async () => {
+  test('says what earlier sessions have spent of it, and what share of the bill the rest covers', async () => {
     const { folder, infer, bill } = await setUp(counting(0.5, 40));
     await writeFile(join(folder, 'prices.yaml'), PRICES);
     const prices = ['--prices', join(folder, 'prices.yaml')];
@@ -368,7 +368,7 @@ describe('a budget beside the bill', () => {
     );
   });
 
-  test('that is spent covers nothing of it, and the run stops at once', async () => {
+  test('that is spent covers none of the bill, and the run stops at once', async () => {
     const { infer, bill, server } = await setUp(counting(0.5, 40));
     await infer('one', '--domains', 'mcp');
     const { stdout } = await infer('one', '--dry-run', '--budget-tokens', '50');
@@ -379,7 +379,7 @@ describe('a budget beside the bill', () => {
     expect(server.requests.length).toBe(asked);
   });
 
-  test('in dollars without a price is refused, as the run is', async () => {
+  test('in dollars without a price is refused, like the run', async () => {
     const { infer } = await setUp();
     const dry = await infer('one', '--dry-run', '--budget-usd', '5');
     const { code, stderr } = await infer('one', '--budget-usd', '5');
@@ -388,7 +388,7 @@ describe('a budget beside the bill', () => {
   });
 });
 
-test('of a run that is done it is said that nothing is left, whatever was spent, and the run agrees', async () => {
+test('for a finished run, it says that nothing is left, whatever was spent, and the run agrees', async () => {
   const { infer, server } = await setUp(counting(0.5, 40));
   await infer('one');
   const asked = server.requests.length;
@@ -398,7 +398,7 @@ test('of a run that is done it is said that nothing is left, whatever was spent,
   expect(server.requests.length).toBe(asked);
 });
 
-test('of a baseline it is said that the rest is done without a call', async () => {
+test('with a baseline, it says that the rest is done without a call', async () => {
   const { data } = await setUp();
   const flags = ['--data-dir', data, '--baseline', 'oracle', '--output-dir', await temporaryFolder()];
   const { stdout } = await awb(['infer', ...flags, '--dry-run']);
