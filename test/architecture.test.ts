@@ -120,14 +120,14 @@ describe('the sources follow their rules', () => {
     expect(targets.filter((target) => /^\.\.\/(?:infer|run)\//.test(target))).toEqual([]);
   });
 
-  test('of form, packages and cycles', () => {
+  test('on form, packages and cycles', () => {
     expect(src.has('cli.ts')).toBe(true);
     expect(MODULES.size).toBeGreaterThan(10);
     expect([...src.keys()].filter((path) => !path.includes('/'))).toEqual(['bin.ts', 'cli.ts']);
     expect(breaches(src)).toEqual([]);
   });
 
-  test('of exports', () => {
+  test('on exports', () => {
     expect(deadExports(everything)).toEqual([]);
   });
 });
