@@ -39,7 +39,7 @@ for (const kind of kinds) console.log(MAKERS[kind]());
 
 /** What npm publishes, with the packages that it needs, compiled for that Node. */
 function makeApp() {
-  rmSync(build, { recursive: true, force: true });
+  for (const name of ['app', 'node', 'python']) rmSync(join(build, name), { recursive: true, force: true });
   mkdirSync(app, { recursive: true });
   // Unlike pip, unzip would lose the permission to execute.
   call('python3', ['-m', 'pip', 'install', '--quiet', '--no-deps', '--target', join(build, 'node'), NODE]);

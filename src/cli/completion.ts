@@ -1,7 +1,6 @@
 // awb completion: a script that completes commands and flags in a shell, made from the table of commands.
 
 import { EXIT } from '../core/errors.js';
-import { groupBy } from '../core/groups.js';
 import { type CommandEntry, defineCommand, option } from '../settings/command.js';
 import { flagOf } from '../settings/command-line.js';
 
@@ -16,23 +15,16 @@ export const completionOf = (commands: readonly CommandEntry[]) =>
     options: { shell: option.choice(['bash', 'zsh', 'fish'], 'shell to write for', { required: true }) },
     operands: ['shell'],
     async run({ shell }, io) {
-      const words = new Map([['', [...new Set(commands.map(({ name }) => name.replace(/ .*/, '')))]]]);
+      const firsts = new Set(commands.map(({ name }) => name.replace(/ .*/, '')));
+      const words = new Map([['', [...firsts, '--help', '--version']]]);
       for (const { name, load } of commands) {
         const flags = Object.entries((await load()).command.options).map(([flag, spec]) => flagOf(flag, spec));
         words.set(name, [...flags.map((flag) => flag.replace(/ .*/, '')), '--help']);
+        const [group = '', verb] = name.split(' ');
+        if (verb !== undefined) words.set(group, [...(words.get(group) ?? []), verb]);
       }
-      const groups = groupBy(commands, ({ name }) => name.replace(/ ?\w*$/, ''));
-      groups.delete('');
-      for (const [group, own] of groups)
-        words.set(
-          group,
-          own.map(({ name }) => name.slice(group.length + 1)),
-        );
-      io.stdout.write(
-        shell === 'fish'
-          ? fishScript(words)
-          : `${shell === 'zsh' ? ZSH : ''}${bashScript(words, new Set(groups.keys()))}`,
-      );
+      const script = shell === 'fish' ? fishScript(words) : bashScript(words);
+      io.stdout.write(shell === 'zsh' ? `${ZSH}${script}` : script);
       return EXIT.done;
     },
   });
@@ -40,15 +32,16 @@ export const completionOf = (commands: readonly CommandEntry[]) =>
 const ZSH = 'autoload -Uz bashcompinit && bashcompinit\n';
 
 /** @param words what may follow after which words of a command line */
-function bashScript(words: ReadonlyMap<string, readonly string[]>, groups: ReadonlySet<string>): string {
+function bashScript(words: ReadonlyMap<string, readonly string[]>): string {
   const cases = Array.from(words, ([name, next]) => {
-    const place = groups.has(name) ? `'2 ${name} '*` : `*' ${name}${name.includes(' ') ? "'" : " '*"}`;
+    const place = isGroup(next) ? `'2 ${name} '*` : `*' ${name}${name.includes(' ') ? "'" : " '*"}`;
     return `    ${name === '' ? "'1 '*" : place}) words='${next.join(' ')}' ;;\n`;
   });
   return `_awb() {
   local words=
   case "$COMP_CWORD \${COMP_WORDS[*]:1:2}" in
 ${cases.join('')}  esac
+  [[ $words == --* && \${COMP_WORDS[COMP_CWORD]} != -* ]] && words=
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F _awb awb agentworldbench
@@ -57,11 +50,13 @@ complete -o default -F _awb awb agentworldbench
 
 function fishScript(words: ReadonlyMap<string, readonly string[]>): string {
   const lines = Array.from(words, ([name, next]) => {
-    const seen = name
-      .split(' ')
-      .map((word) => `__fish_seen_subcommand_from ${word}`)
-      .join('; and ');
-    return `complete -c awb -n '${name === '' ? '__fish_use_subcommand' : seen}' -a '${next.join(' ')}'\n`;
+    const seen = name.split(' ').map((word) => `__fish_seen_subcommand_from ${word}`);
+    if (isGroup(next)) seen.push(`not __fish_seen_subcommand_from ${next.join(' ')}`);
+    const place = name === '' ? '__fish_use_subcommand' : seen.join('; and ');
+    return `complete -c awb -n '${place}' -a '${next.join(' ')}'\n`;
   });
   return `${lines.join('')}complete -c agentworldbench -w awb\n`;
 }
+
+/** Whether a command of two words goes on so, not one with its flags. */
+const isGroup = (next: readonly string[]) => next.every((word) => !word.startsWith('-'));

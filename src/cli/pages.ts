@@ -42,9 +42,14 @@ export const report = defineCommand({
   },
   async run(given, io) {
     const settings = { ...given, output: given.output ?? 'report.html' };
-    requirePageName(settings.output, '--output', settings);
+    if (!settings.methods) requirePageName(settings.output, '--output', settings);
     const { run, other } = await readWithOther(settings, io);
-    if (settings.methods && other) throw new UserError('--methods tells of one run; leave --compare out');
+    const isText = /\.(md|tex|txt|json)$/i.test(given.output ?? '.md');
+    if (settings.methods && (other || settings.open || !isText)) {
+      throw new UserError(
+        '--methods writes text about one run; leave out --compare and --open, and name a .md or .tex file',
+      );
+    }
     if (settings.methods) {
       const facts = methodsDocument(run, toolVersion());
       const escaped = settings.output.endsWith('.tex') ? latexText : markdownText;

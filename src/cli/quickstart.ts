@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { BASELINES } from '../benchmark/baselines.js';
 import { openDataset, type RowRef } from '../benchmark/dataset.js';
 import { RELEASED } from '../core/domains.js';
-import { EXIT } from '../core/errors.js';
+import { cannotCreate, codeOf, EXIT } from '../core/errors.js';
 import { shellLine, shortenedByWords, shownPath } from '../core/printable.js';
 import { type Random, randomOf } from '../core/random.js';
 import { DIMENSIONS, DOMAINS, type Io } from '../core/types.js';
@@ -151,7 +151,9 @@ async function writeMadeUpRun(step: (typeof MADE_UP_STEPS)[number], dir: string)
     });
   });
   const label = `made-up-${step}`;
-  await mkdir(join(dir, label), { recursive: true });
+  await mkdir(join(dir, label), { recursive: true }).catch((error) => {
+    throw cannotCreate(`cannot write ${dir} (${codeOf(error)}); name another folder with --output-dir`);
+  });
   await writeFile(join(dir, label, 'judged.jsonl'), rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
   await writeFile(join(dir, label, 'judged.manifest.json'), JSON.stringify(manifestOf(step)));
   return label;
@@ -176,8 +178,10 @@ function manifestOf(step: number) {
   const at = { startedAt: `2026-01-01T00:${step / 10}:00.000Z`, endedAt: `2026-01-01T00:${step / 10}:30.000Z` };
   const common = { schema: 'awb.manifest/1', meta: { step: String(step) }, state: 'complete', ...at };
   const rubrics = { name: 'made-up', fingerprint: 'made-up' };
+  const rows = Object.values(RELEASED.rows).reduce((sum, count) => sum + count, 0);
+  const counts = { chosen: rows, ok: rows, failed: 0, notDone: 0, absent: 0, failures: {}, flags: {} };
   return {
-    ...{ ...common, kind: 'judge', label: `made-up-${step}`, chosen: RELEASED.rows },
+    ...{ ...common, kind: 'judge', label: `made-up-${step}`, chosen: RELEASED.rows, counts },
     identity: { mode: 'rubric', judge: 'made-up judge', rubrics, verdicts: 'strict', sampling: {} },
     predictions: {
       ...{ ...common, kind: 'infer', label: `made-up-${step}` },

@@ -37,6 +37,8 @@ export const command = defineCommand({
   operands: ['run'],
   async run(settings, io) {
     const { run, other } = await readWithOther(settings, io);
+    if (run.made.mode === 'scenarios')
+      throw new UserError(`${run.name} is a run on scenarios; awb report shows its samples`);
     const list = sampleList(run);
     const against = other && sampleList(other);
     const found = select(list, queryOf(settings.filter, list, against), against);

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { PACK } from '../benchmark/rubric-pack.js';
 import { PRICE } from '../core/costs.js';
 import { COUNT, ESTIMATE, FIGURE, keyed, TEXT } from '../core/document.js';
-import { heldIn } from '../core/groups.js';
+import { groupBy, heldIn } from '../core/groups.js';
 import { DOMAINS } from '../core/types.js';
 import { PRICE_FILE } from '../model/prices/prices.js';
 import { COMPARE } from '../report/comparison.js';
@@ -234,7 +234,7 @@ export const DOCUMENTS: Readonly<Record<string, z.ZodType>> = {
   'awb.runs/1': RUNS,
   'awb.runs-removed/1': REMOVAL,
   'awb.samples/1': SAMPLES,
-  'awb.scenarios/1': object({ ...SCENARIOS.shape, ...ON_SCENARIOS.shape }),
+  'awb.scenarios/1': object({ ...SCENARIOS.shape, ...ON_SCENARIOS.partial().shape }),
   'awb.score/1': SCORE,
   ...Object.fromEntries(
     Object.entries(OTHERS).map(([name, shape]) => [name, object({ schema: z.literal(name), ...shape })]),
@@ -274,21 +274,24 @@ const EVENT = z.union(
   }),
 );
 
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+
 /** What a setting may be in a configuration file. YAML's numbers and booleans are texts to settings. */
 function settingForm(option: OptionSpec): z.ZodType {
-  const scalar = z.union([text, number, flag]);
+  const scalar = z.union([text.min(1), number, flag]);
   const words = 'words' in option ? (option.words ?? []) : [];
   const { min = -Infinity, max = Infinity } = 'min' in option || 'max' in option ? option : {};
   const form = {
     text: () => scalar,
-    integer: () => z.union([z.int().min(min).max(max), ...words.map((word) => z.literal(word))]),
-    number: () => z.union([number.min(min).max(max), ...words.map((word) => z.literal(word))]),
-    duration: () => z.union([number, text]),
-    boolean: () => flag,
+    integer: () =>
+      z.union([z.int().min(min).max(max), text.regex(/^[+-]?\d+$/), ...words.map((word) => z.literal(word))]),
+    number: () => z.union([number.min(min).max(max), text.regex(NUMBER), ...words.map((word) => z.literal(word))]),
+    duration: () => z.union([number.min(min), text.regex(/^(\d+\.?\d*|\.\d+)\s*[smh]?$/)]),
+    boolean: () => z.union([flag, z.literal([0, 1]), text.regex(/^(true|false|yes|no|on|off|0|1)$/i)]),
     choice: () => z.enum('choices' in option ? option.choices : []),
-    list: () => z.union([z.array(scalar), scalar]),
-    map: () => z.record(text, scalar),
-    json: () => members,
+    list: () => z.union([z.array(scalar).min(1), scalar]),
+    map: () => z.union([z.record(text, scalar), text.regex(/=/)]),
+    json: () => z.union([members, text.regex(/^\s*\{/)]),
   }[option.kind]();
   return 'default' in option && option.default !== undefined
     ? form.meta({ description: option.help, default: option.default })
@@ -311,9 +314,13 @@ async function configForm(commands: readonly CommandEntry[]) {
   const sections = await Promise.all(
     commands.map(async ({ name, summary, load }) => [name, summary, formsOf((await load()).command.options)] as const),
   );
-  const all = Object.fromEntries(sections.flatMap(([, , forms]) => Object.entries(forms)));
-  const own = sections.map(([name, summary, forms]) => [name, object(forms).optional().describe(summary)] as const);
-  return object({ ...all, ...Object.fromEntries(own) });
+  const own = sections.map(([name, summary, forms]) => [name, object(forms).nullish().describe(summary)] as const);
+  const byName = groupBy(
+    sections.flatMap(([, , forms]) => Object.entries(forms)),
+    ([name]) => name,
+  );
+  const all = [...byName].map(([name, found]) => [name, z.union([...new Set(found.map(([, form]) => form))])] as const);
+  return object(Object.fromEntries([...all, ...own])).nullable();
 }
 
 type Completed = Parameters<NonNullable<z.core.ToJSONSchemaParams['override']>>[0];
@@ -328,8 +335,11 @@ function complete({ zodSchema, jsonSchema }: Completed): void {
   const long = { ...jsonSchema };
   const { pattern, phrases } = long.properties ?? {};
   const short = phrases ? (['string', 'array'] as const) : ([pattern || long.items ? 'string' : 'number'] as const);
+  // A number alone has the bounds of the one that it is short for.
+  const { points, max } = long.properties ?? {};
+  const { minimum = 0, maximum = Number.MAX_SAFE_INTEGER } = Object(points ?? max ?? long.additionalProperties);
   for (const key of Object.keys(long)) delete jsonSchema[key];
-  jsonSchema.anyOf = [...short.map((type) => ({ type })), long];
+  jsonSchema.anyOf = [...short.map((type) => (type === 'number' ? { type, minimum, maximum } : { type })), long];
 }
 
 /** The texts of schemas/, by the files' names without their ending. */

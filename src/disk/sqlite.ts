@@ -21,7 +21,6 @@ export interface Sqlite {
 }
 
 /**
-/**
  * Node 24.19 and later abort the process when an object of better-sqlite3 12 is garbage-collected (nodejs/node#65446), and version 13,
  * where that is fixed, does not run on Node 20. A closed database, a statement and an iterator use almost no memory, so all of them are
  * kept. For the same reason nothing here uses `pragma` and `transaction`, which prepare statements of their own.
@@ -76,7 +75,7 @@ Its binary for Node.js ${process.version} comes from github.com, or npm compiles
   - use the package for Python, which contains it (Linux x64): uvx agentworldbench, or
   - set npm_config_nodedir to a folder with include/node of this version (try ${dirname(dirname(process.execPath))}) if there is a compiler, or
   - set npm_config_better_sqlite3_binary_host to a mirror of its binaries;
-and for the last two, install again: rm -r "$(npm config get cache)/_npx" before npx; npm ci in a clone. See docs/install.md`);
+and for the last two, install again: rm -r "$(npm config get cache)/_npx" before npx; npm ci in a clone; npm install -g again. See docs/install.md`);
   }
 }
 

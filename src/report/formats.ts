@@ -110,6 +110,7 @@ function latexBlock(block: Block): string {
 function captionOf({ heading, legend, columns, rows, judge, judgedWith }: Block): string {
   const bootstrap = columns.some(({ id }) => id === 'decision-equivalence') ? '; Dec. eq.: bootstrap' : '';
   const own = rows.filter(({ run }) => run !== undefined);
+  if (own.length === 0) return `${heading}. Official figures, as published.`;
   const each = (textOf: (row: BoardRow) => string) => [...new Set(own.map(textOf))].join(', ') || 'none';
   const counts = each(({ rows: ofDomains }) => grouped(sum([...ofDomains.values()], Number)));
   const coverage = each(({ run }) => percent(run?.card.coverage ?? 0));

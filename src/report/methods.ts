@@ -75,13 +75,15 @@ export function methodsText(facts: Methods): string {
     modeOf(mode ?? '')?.asksJudge === false ? 'No judge was asked.' : stepText(askedWord(mode ?? ''), judging),
     ...(trust === null ? [] : [`${capitalized(trustText(trust.calibrated ? trust : 'uncalibrated'))}.`]),
     ...(measure === null ? [rating] : []),
-    `The score (${figure}) is ${score ? `${twoDecimals(score.value)} over ${grouped(score.rows)} rows of ${grouped(score.clusters)} trajectories` : 'not known'}; 95 % interval: ${intervalText(score ?? {}) ?? 'none'} (${INTERVALS}).`,
+    `The score (${figure}) is ${score ? `${twoDecimals(score.value)} over ${grouped(score.rows)} rows of ${grouped(score.clusters)} trajectories` : 'not known'}; 95 % interval: ${score?.low === undefined || score.low === null ? 'none' : `${intervalText(score)} (${INTERVALS})`}.`,
     `It was computed by agentworldbench ${facts.scored_with}.`,
   ];
   return printable(sentences.join(' '));
 }
 
 const UNKNOWN = 'not recorded';
+/** Longer than any recorded setting. */
+const MOST_CHARACTERS = 10_000;
 
 /** Which model was asked, where, by which engine and how. */
 function stepText(role: string, step: Methods['judging']): string {
@@ -90,7 +92,7 @@ function stepText(role: string, step: Methods['judging']): string {
   const name = isObject(judge) ? `a local file (${listed(judge)})` : (judge ?? UNKNOWN);
   const served = snapshot ?? (step.served_models.join(', ') || `a name that was ${UNKNOWN}`);
   const engine = step.engines.map((facts) => `awb serve (${listed(facts)})`).join(' and ');
-  const asked = `${name}, which answered as ${served} at ${step.endpoints.join(', ') || `an endpoint that was ${UNKNOWN}`}. Its engine was ${engine || `${UNKNOWN}, nor its version, its flags or the hash of the weights`}. Sampling: ${listed(sampling)}; what is not named was left to the server.`;
+  const asked = `${name}, which answered as ${served} at ${step.endpoints.join(', ') || `an endpoint that was ${UNKNOWN}`}. Its engine was ${engine || `${UNKNOWN}, nor its version, its flags or the hash of the weights`}. Sampling: ${rest.members ? "each judge's own, below" : listed(sampling)}; what is not named was left to the server.`;
   return `The ${role} was ${baseline === undefined ? asked : `the baseline ${baseline}, not a model.`} ${rubrics ? `Rubric pack: ${listed(rubrics)}. ` : ''}Other settings: ${listed(rest)}. This step was run by agentworldbench ${step.awb ?? `of a version that was ${UNKNOWN}`}.`;
 }
 
@@ -99,6 +101,11 @@ function listed(members: unknown): string {
   if (!isObject(members)) return UNKNOWN;
   const said = Object.entries(members).filter(([, value]) => value !== null && value !== false && String(value) !== '');
   const words = (key: string) => key.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replace(/[_-]/g, ' ');
-  const text = (value: unknown) => oneLine(isText(value) ? value : canonicalJson(value), 200);
+  const text = (value: unknown): string => {
+    if (Array.isArray(value)) return value.map(text).join('; ') || 'none';
+    return isObject(value)
+      ? `(${listed(value)})`
+      : oneLine(isText(value) ? value : canonicalJson(value), MOST_CHARACTERS);
+  };
   return said.map(([key, value]) => `${words(key)} ${text(value)}`).join(', ') || 'none';
 }

@@ -180,7 +180,7 @@ export function calibrationsIn(files: readonly string[], note: (text: string) =>
       return withStore(path, openExistingStore, (store) => store.calibrations());
     } catch (error) {
       if (!(error instanceof UserError)) throw error;
-      note(`calibrations of judges in ${shownPath(path, io)} are ignored: ${error.message}`);
+      note(`calibrations of judges in ${shownPath(path, io)} are ignored: ${error.message.split('\n')[0]}`);
       return [];
     }
   });

@@ -22,6 +22,8 @@ const MANIFEST = '.manifest.json';
 export type Readings = Map<string, Promise<Reading>>;
 type Reading = ReturnType<typeof newReading>;
 
+/** For a manifest without counts. */
+const NONE: Manifest['counts'] = { chosen: 0, ok: 0, failed: 0, notDone: 0, absent: 0, failures: {}, flags: {} };
 /** The rate is measured over these last milliseconds. */
 const WINDOW_MS = 5 * 60_000;
 
@@ -109,7 +111,7 @@ async function readOn(manifest: Manifest, path: string, known: Reading | undefin
 }
 
 function statusOf(manifest: Manifest, reading: Reading, now: number) {
-  const { kind, label, startedAt, endedAt, process: worker, counts, tokens } = manifest;
+  const { kind, label, startedAt, endedAt, process: worker, counts = NONE, tokens } = manifest;
   const { isRecorded, rows, reasons, times, ledger } = reading;
   const classes = [...rows.values()].flatMap(({ failure }) => failure ?? []);
   const failed = isRecorded ? classes.length : counts.failed;

@@ -63,10 +63,8 @@ export async function readCommandLine(
 }
 
 function noCommand(name: string, entries: readonly CommandEntry[], owner: string): string {
-  const near = nearest(
-    name,
-    entries.map((each) => each.name),
-  );
+  const known = entries.flatMap((each) => [each.name, each.name.replace(/ .*/, '')]);
+  const near = nearest(name, [...new Set(known)]);
   const advice = near === undefined ? `see ${owner} --help` : `did you mean ${near}?`;
   return `there is no command "${oneLine(name.trim(), 60)}"; ${advice}`;
 }

@@ -261,7 +261,7 @@ export function variableOf(name: string): string {
 
 // How the user can call this program again.
 
-/** The program\'s name in command lines that are shown: `awb`, or how it was called if not by that name. Launchers set it. */
+/** The program's name in command lines that are shown: `awb`, or how it was called if not by that name. Launchers set it. */
 export function programName({ env, cwd }: Pick<Io, 'env' | 'cwd'>): string {
   // npx puts the program only on this process's path.
   if (env.npm_command === 'exec') return 'npx agentworldbench';

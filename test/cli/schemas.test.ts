@@ -52,8 +52,11 @@ describe('a file that a user writes', () => {
   test.each<[string, unknown]>([
     ['config', { 'max-token': 5 }],
     ['config', { score: { 'judge-model': 'x' } }],
-    ['config', { 'max-tokens': 'many' }],
+    ['config', { 'max-tokens': true }],
+    ['config', { judge: { 'judge-repeats': 0 } }],
     ['gate-policy', { max_drop: { overall: { points: 101 } } }],
+    ['gate-policy', { max_drop: { overall: -1 } }],
+    ['gate-policy', { min_coverage: 1.9 }],
     ['gate-policy', { maximum_drop: 2 }],
     ['prices', { models: { m: { input: -1, output: 2 } } }],
     ['rubric-pack', { name: 'mine' }],

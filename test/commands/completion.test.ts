@@ -34,6 +34,11 @@ const LINES: [string, string[]][] = [
   ['awb data fetch --rep', ['--replace']],
   ['awb infer --output-dir x --budget-u', ['--budget-usd']],
   ['awb judge results/step-100 --hel', ['--help']],
+  // Where a file may stand, the shell offers files.
+  ['awb judge ', []],
+  ['awb judge --output-dir ', []],
+  ['awb --he', ['--help']],
+  ['awb data fetch ', []],
   ['awb nosuch ', []],
 ];
 

@@ -42,4 +42,6 @@ test('says where it cannot write', async () => {
   writeFileSync(join(dir, 'file'), '');
   const { code, stderr } = await awb(['init', 'file/below'], { cwd: dir });
   expect([code, stderr]).toEqual([73, expect.stringContaining('name another folder')]);
+  const inFile = await awb(['init', 'file'], { cwd: dir });
+  expect([inFile.code, inFile.stdout]).toEqual([73, '']);
 });

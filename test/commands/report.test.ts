@@ -321,7 +321,7 @@ describe('--methods', () => {
 
   it('is refused for two runs, and refuses to replace a judged file', async () => {
     const both = await awb(['report', '--db', db, '--run', 'step-200', '--compare', 'step-100', '--methods']);
-    expect(both).toMatchObject({ code: EXIT.usage, stderr: expect.stringContaining('leave --compare out') });
+    expect(both).toMatchObject({ code: EXIT.usage, stderr: expect.stringContaining('leave out --compare') });
     expect((await awb(['report', '--run', candidate, '--methods', '-o', candidate])).code).toBe(EXIT.usage);
   });
 });

@@ -82,6 +82,17 @@ describe('the quickstart', () => {
     expect(printed).toMatch(/^ {2}open quickstart\/index\.html$/m);
   });
 
+  test('leaves runs that awb status shows as complete', async () => {
+    const { code, stdout } = await awb(['status', 'made-up-100', 'oracle'], { cwd: join(dir, 'quickstart') });
+    expect([code, stdout]).toEqual([EXIT.done, expect.stringMatching(/made-up-100 .*complete +2,170\/2,170/)]);
+  });
+
+  test('names the remedy if its folder cannot be written', async () => {
+    await writeFile(join(dir, 'file'), '');
+    const { code, stderr } = await awb(['quickstart', '--output-dir', join(dir, 'file')]);
+    expect([code, stderr]).toEqual([EXIT.cannotCreate, expect.stringContaining('--output-dir')]);
+  });
+
   test('leaves a database that the queries of docs/ can read', () => {
     const database = openSqlite(join(dir, 'quickstart/awb.sqlite'), { readonly: true });
     const queries = blocks('sql').flatMap((block) => block.split(';').filter((query) => /SELECT/.test(query)));

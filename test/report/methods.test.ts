@@ -41,7 +41,7 @@ const textOf = (...given: Parameters<typeof documentOf>) => methodsText(document
 describe('the paragraph', () => {
   it.each([
     ['the model, what answered and where', 'The world model was wm, which answered as wm-2026 at gpu:8000.'],
-    ['its sampling', 'Sampling: temperature 0.6, top p 0.95, top k 20, max tokens 32768, seed 7, dropped ["topK"]'],
+    ['its sampling', 'Sampling: temperature 0.6, top p 0.95, top k 20, max tokens 32768, seed 7, dropped topK'],
     ['protocol and data', 'Other settings: data dddddddd, protocol history.'],
     ['what the user noted', 'Notes on the checkpoint: revision abc123.'],
     ['how rows were chosen', 'Selection of rows: sample 10, sample seed 3, repeats 1.'],

@@ -212,6 +212,6 @@ export function requireColumns(domains: readonly Domain[], { columns, sort }: Bo
     if (known.includes(id)) continue;
     const near = nearest(id, known);
     const advice = near === undefined ? '' : `did you mean "${near}"? `;
-    throw new UserError(`unknown column "${id}"; ${advice}The columns are ${known.join(', ')}`);
+    throw new UserError(`unknown column "${id}"; ${advice}the columns are ${known.join(', ')}`);
   }
 }

@@ -175,7 +175,7 @@ const text = z.string(SAYS).regex(/\S/, { ...SAYS, abort: true });
 const trimmed = text.transform((value) => value.trim());
 
 function list<Item extends z.ZodType>(item: Item, most = Number.MAX_SAFE_INTEGER) {
-  const form = needs(most === Number.MAX_SAFE_INTEGER ? 'a list' : `a list of at most ${most}`);
+  const form = needs(most === Number.MAX_SAFE_INTEGER ? 'a list, not empty' : `a list of at most ${most}`);
   return z.array(item, form).min(1, form).max(most, form);
 }
 

@@ -110,7 +110,7 @@ describe('rows', () => {
     expect(headings(blocksOf(runs, { columns: ['web', 'mcp', 'date'] })[0])).toEqual(['Run', 'Web', 'MCP', 'Date']);
     expect(headings(blocksOf(runs, { dimensions: true })[0])).toContain('Factuality');
     expect(() => blocksOf(runs, { columns: ['overal'] })).toThrow('did you mean "overall"?');
-    expect(() => blocksOf(runs, { sort: 'nonsense-column' })).toThrow('The columns are mcp, search');
+    expect(() => blocksOf(runs, { sort: 'nonsense-column' })).toThrow('the columns are mcp, search');
   });
 
   it('a domain named like another column gets another name', () => {
