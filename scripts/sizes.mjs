@@ -4,7 +4,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 
-const MOST = { lines: 43494, files: 311, loose: 2, modules: 114 };
+const MOST = { lines: 43493, files: 311, loose: 2, modules: 114 };
 
 const SRC = new URL('../src/', import.meta.url).pathname;
 const files = readdirSync(SRC, { recursive: true })

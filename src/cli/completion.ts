@@ -1,4 +1,4 @@
-// awb completion: a script that completes commands and flags in a shell, made from the table of commands.
+// awb completion: a shell script that completes commands and flags, generated from the table of commands.
 
 import { EXIT } from '../core/errors.js';
 import { type CommandEntry, defineCommand, option } from '../settings/command.js';
@@ -31,7 +31,7 @@ export const completionOf = (commands: readonly CommandEntry[]) =>
 
 const ZSH = 'autoload -Uz bashcompinit && bashcompinit\n';
 
-/** @param words what may follow after which words of a command line */
+/** @param words by command, the words that may follow it */
 function bashScript(words: ReadonlyMap<string, readonly string[]>): string {
   const cases = Array.from(words, ([name, next]) => {
     const place = isGroup(next) ? `'2 ${name} '*` : `*' ${name}${name.includes(' ') ? "'" : " '*"}`;
@@ -58,5 +58,5 @@ function fishScript(words: ReadonlyMap<string, readonly string[]>): string {
   return `${lines.join('')}complete -c agentworldbench -w awb\n`;
 }
 
-/** Whether a command of two words goes on so, not one with its flags. */
+/** Whether these are the second words of commands, not flags. */
 const isGroup = (next: readonly string[]) => next.every((word) => !word.startsWith('-'));

@@ -1,8 +1,7 @@
 // awb init: a commented configuration and gate policy to start from.
 
-import { statSync } from 'node:fs';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { cannotCreate, codeOf, EXIT } from '../core/errors.js';
 import { shownPath } from '../core/printable.js';
 import { print } from '../results/output.js';
@@ -25,13 +24,13 @@ export const command = defineCommand({
     for (const [name, schema] of Object.entries(FILES)) {
       const path = resolve(io.cwd, dir, name);
       const text = await readFile(new URL(`../../examples/${name}`, import.meta.url), 'utf8');
-      const refused = (error: unknown) => cannotCreate(`cannot write ${path} (${codeOf(error)}); name another folder`);
-      await mkdir(resolve(path, '..'), { recursive: true }).catch((error) => Promise.reject(refused(error)));
       try {
+        await mkdir(dirname(path), { recursive: true });
         await writeFile(path, `# yaml-language-server: $schema=${schemaUrl(schema)}\n${text}`, { flag: 'wx' });
         files.push({ path, state: 'written' as const });
       } catch (error) {
-        if (codeOf(error) !== 'EEXIST' || !statSync(path).isFile()) throw refused(error);
+        const isThere = codeOf(error) === 'EEXIST' && (await stat(path).catch(() => undefined))?.isFile();
+        if (!isThere) throw cannotCreate(`cannot write ${path} (${codeOf(error)}); name another folder`);
         files.push({ path, state: 'kept' as const });
       }
     }

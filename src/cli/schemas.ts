@@ -1,4 +1,4 @@
-// The JSON Schemas in schemas/: of what commands print with --json, of events, and of the files that users write. test/cli/schemas.test.ts keeps them up to date.
+// The JSON Schemas in schemas/: for documents of --json, events, and the files that users write. test/cli/schemas.test.ts keeps them up to date.
 
 import { z } from 'zod';
 import { PACK } from '../benchmark/rubric-pack.js';
@@ -13,8 +13,9 @@ import { GATE } from '../report/gate.js';
 import { METHODS } from '../report/methods.js';
 import { ON_SCENARIOS, SCORE } from '../report/score.js';
 import { REMOVAL, RUN, RUNS } from '../results/stored-runs.js';
-import { RUN_COUNTS, STATE, USAGE } from '../run/manifest.js';
+import { RUN_COUNTS, STATE, USAGE as usage } from '../run/manifest.js';
 import { type CommandEntry, FLAGS_ONLY, type OptionSpec, type OptionTable, schemaUrl } from '../settings/command.js';
+import { NUMBER_FORMS } from '../settings/sources.js';
 import { fileForm, scenarioForm, worldForm } from '../simulate/scenarios/forms.js';
 import { PANEL } from '../stats/agreement/panel.js';
 import { AGREE } from '../stats/agreement/people.js';
@@ -30,7 +31,6 @@ const flag = z.boolean();
 const counts = z.record(text, COUNT);
 const object = z.strictObject;
 const members = z.record(text, z.unknown());
-const usage = USAGE;
 const exit_code = COUNT;
 const run = object({ name: text, source: text });
 const place = object({ file: text, line: COUNT });
@@ -70,7 +70,7 @@ const STAGE = {
 };
 const COMPARED_TOTAL = object(keyed(FIGURE.optional(), 'difference', 'low', 'high', 'base', 'candidate')).nullable();
 
-/** What a document holds next to `schema`, for those that no other module describes. */
+/** The members of documents that no other module describes, without `schema`. */
 const OTHERS = {
   'awb.init/1': { files: z.array(object({ path: text, state: z.enum(['written', 'kept']) })) },
   'awb.infer/1': STAGE,
@@ -244,7 +244,7 @@ export const DOCUMENTS: Readonly<Record<string, z.ZodType>> = {
 const LIMIT = { limit: COUNT, before: COUNT.optional(), in_flight: COUNT };
 const CAUSE = z.enum(['rate-limit', 'outage', 'not-ready']);
 
-/** What a line of --events holds next to its head, by its type (docs/events.md). */
+/** The members of an event line by its type, after the common ones (docs/events.md). */
 const EVENTS = {
   started: { tool: object({ name: text, version: text }), pid: COUNT, totals: counts, already: counts },
   row: {
@@ -274,9 +274,7 @@ const EVENT = z.union(
   }),
 );
 
-const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
-
-/** What a setting may be in a configuration file. YAML's numbers and booleans are texts to settings. */
+/** What a setting may be in a configuration file, which may write numbers and switches as text. */
 function settingForm(option: OptionSpec): z.ZodType {
   const scalar = z.union([text.min(1), number, flag]);
   const words = 'words' in option ? (option.words ?? []) : [];
@@ -284,9 +282,10 @@ function settingForm(option: OptionSpec): z.ZodType {
   const form = {
     text: () => scalar,
     integer: () =>
-      z.union([z.int().min(min).max(max), text.regex(/^[+-]?\d+$/), ...words.map((word) => z.literal(word))]),
-    number: () => z.union([number.min(min).max(max), text.regex(NUMBER), ...words.map((word) => z.literal(word))]),
-    duration: () => z.union([number.min(min), text.regex(/^(\d+\.?\d*|\.\d+)\s*[smh]?$/)]),
+      z.union([z.int().min(min).max(max), text.regex(NUMBER_FORMS.integer), ...words.map((word) => z.literal(word))]),
+    number: () =>
+      z.union([number.min(min).max(max), text.regex(NUMBER_FORMS.number), ...words.map((word) => z.literal(word))]),
+    duration: () => z.union([number.min(min), text.regex(NUMBER_FORMS.duration)]),
     boolean: () => z.union([flag, z.literal([0, 1]), text.regex(/^(true|false|yes|no|on|off|0|1)$/i)]),
     choice: () => z.enum('choices' in option ? option.choices : []),
     list: () => z.union([z.array(scalar).min(1), scalar]),
@@ -298,9 +297,9 @@ function settingForm(option: OptionSpec): z.ZodType {
     : form.describe(option.help);
 }
 
-/** Settings by flag name, for all commands and for one in its section. */
+/** A configuration file: settings by flag name, at the top level and in a section for each command. */
 async function configForm(commands: readonly CommandEntry[]) {
-  // A setting of several commands is one form, so that its schema stands there once.
+  // A setting that several commands share is one form, so its schema appears once.
   const known = new Map<string, z.ZodType>();
   const formsOf = (table: OptionTable) =>
     Object.fromEntries(
@@ -325,7 +324,7 @@ async function configForm(commands: readonly CommandEntry[]) {
 
 type Completed = Parameters<NonNullable<z.core.ToJSONSchemaParams['override']>>[0];
 
-/** Gives a schema what zod leaves out of it: the short form of what `z.preprocess` makes long, and domains of one's own as keys. */
+/** Corrects a schema from zod: adds the short form that `z.preprocess` expands, and allows the user's own domains as keys. */
 function complete({ zodSchema, jsonSchema }: Completed): void {
   const { def } = zodSchema._zod;
   if (def.type === 'record') delete jsonSchema.propertyNames;
@@ -335,14 +334,14 @@ function complete({ zodSchema, jsonSchema }: Completed): void {
   const long = { ...jsonSchema };
   const { pattern, phrases } = long.properties ?? {};
   const short = phrases ? (['string', 'array'] as const) : ([pattern || long.items ? 'string' : 'number'] as const);
-  // A number alone has the bounds of the one that it is short for.
+  // The short form, a number, has the bounds of the number in the long form.
   const { points, max } = long.properties ?? {};
   const { minimum = 0, maximum = Number.MAX_SAFE_INTEGER } = Object(points ?? max ?? long.additionalProperties);
   for (const key of Object.keys(long)) delete jsonSchema[key];
   jsonSchema.anyOf = [...short.map((type) => (type === 'number' ? { type, minimum, maximum } : { type })), long];
 }
 
-/** The texts of schemas/, by the files' names without their ending. */
+/** The texts of schemas/, by file name without its ending. */
 export async function jsonSchemas(commands: readonly CommandEntry[]): Promise<Readonly<Record<string, string>>> {
   const written = {
     config: await configForm(commands),

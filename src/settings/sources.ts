@@ -143,7 +143,8 @@ export function shortLabel(text: string): string | undefined {
   return text.length > LONGEST_LABEL ? `a name of at most ${LONGEST_LABEL} characters` : undefined;
 }
 
-const NUMBER_FORMS = {
+/** What a numeric option's text looks like. */
+export const NUMBER_FORMS = {
   integer: /^[+-]?\d+$/,
   number: /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i,
   duration: /^(\d+\.?\d*|\.\d+)\s*[smh]?$/,
