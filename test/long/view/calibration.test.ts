@@ -143,6 +143,8 @@ describe.skipIf(noBrowser)('the page of a calibration', () => {
   test('shows corruptions, order and attacks of a domain in its fold', async () => {
     const { page } = plain;
     await page.locator('summary', { hasText: 'MCP' }).click();
+    // A fold draws its content when it is first opened, a moment after the click.
+    await page.waitForSelector('details[open] h3');
     expect(await page.locator('details[open] h3').allInnerTexts()).toEqual(['Corruptions', 'Known order', 'Attacks']);
   });
 
