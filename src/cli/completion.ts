@@ -1,6 +1,6 @@
 // awb completion: a shell script that completes commands and flags, generated from the table of commands.
 
-import { EXIT } from '../core/errors.js';
+import { EXIT, UserError } from '../core/errors.js';
 import { type CommandEntry, defineCommand, option } from '../settings/command.js';
 import { flagOf } from '../settings/command-line.js';
 
@@ -14,7 +14,8 @@ export const completionOf = (commands: readonly CommandEntry[]) =>
     },
     options: { shell: option.choice(['bash', 'zsh', 'fish'], 'shell to write for', { required: true }) },
     operands: ['shell'],
-    async run({ shell }, io) {
+    async run({ shell, json }, io) {
+      if (json) throw new UserError('awb completion writes a script; omit --json');
       const firsts = new Set(commands.map(({ name }) => name.replace(/ .*/, '')));
       const words = new Map([['', [...firsts, '--help', '--version']]]);
       for (const { name, load } of commands) {

@@ -30,6 +30,7 @@ export const csv = defineCommand({
   },
   operands: ['run'],
   async run(settings, io) {
+    if (settings.json) throw new UserError('this command writes CSV; use awb samples --json or awb score --json');
     const run = await readRun(settings.run, settings, io);
     const lines = settings.scores ? [scoresCsv(run.card, namesOf(run))] : rowsCsv(run.rows, namesOf(run));
     await deliver([...lines].join(''), settings, io);

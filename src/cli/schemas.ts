@@ -126,11 +126,8 @@ const OTHERS = {
   },
   'awb.report/1': { output: text, url: text, samples: COUNT, bytes: COUNT, run, compare: run.nullable() },
   'awb.rate/1': {
-    output: text,
-    url: text,
-    ...keyed(COUNT, 'samples', 'shared', 'seed', 'bytes'),
-    blind: flag,
-    runs: texts,
+    ...{ output: text, url: text, ...keyed(COUNT, 'samples', 'shared', 'seed', 'bytes') },
+    ...{ blind: flag, runs: texts },
   },
   'awb.view/1': { url: text, output: text.optional(), files: COUNT.optional(), bytes: COUNT.optional() },
   'awb.quickstart/1': { db: text, page: text, runs: z.record(text, SCORE) },
@@ -218,6 +215,7 @@ const OTHERS = {
   },
   'awb.watch-results/1': { exit_code, results: z.array(object({ name: text, verdict: text, result: text })) },
   'awb.run-renamed/1': { db: text, id: COUNT, before: TEXT, label: text, label_given: flag },
+  'awb.settings/1': { command: text, settings: z.record(text, object({ value: z.unknown(), from: text })) },
   'awb.mlflow-export/1': { ...keyed(text, 'experiment', 'experiment_id', 'run_id', 'url'), updated: flag },
 };
 

@@ -80,7 +80,7 @@ export function describeSettings(
     });
   if (json) {
     const settings = Object.fromEntries(rows.map(({ key, value, from }) => [key, { value, from }]));
-    return `${JSON.stringify({ command: name, settings }, null, 2)}\n`;
+    return `${JSON.stringify({ schema: 'awb.settings/1', command: name, settings }, null, 2)}\n`;
   }
   const cells = rows.map(({ key, value, from }) => [key, cellOf(value), from] as const);
   const width = (column: 0 | 1) => Math.min(40, Math.max(...cells.map((row) => row[column].length)));

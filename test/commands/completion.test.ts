@@ -66,4 +66,8 @@ describe.skipIf(!has('fish'))('fish', () => {
     const { stdout } = spawnSync('fish', ['-c', ask], { encoding: 'utf8', timeout: 20_000 });
     expect(stdout.split('\n')).toEqual(expect.arrayContaining(expected));
   });
+
+  test('refuses --json', async () => {
+    expect(await awb(['completion', 'bash', '--json'])).toMatchObject({ code: 2, stdout: '' });
+  });
 });

@@ -71,3 +71,10 @@ describe('nothing in it', () => {
     }
   });
 });
+
+test('--json is refused with the commands that print JSON', async () => {
+  expect(await run('a', '--json')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('use awb samples --json'),
+  });
+});
