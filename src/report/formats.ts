@@ -23,7 +23,7 @@ export const TEXT_FORMATS = {
   json: { endings: ['.json'], print: (board) => `${asciiJson(leaderboardDocument(board))}\n` },
   latex: {
     endings: ['.tex'],
-    print: ({ blocks }) => `% needs \\usepackage{booktabs}\n${blocks.map(latexBlock).join('\n')}`,
+    print: ({ blocks }) => `% needs \\usepackage{adjustbox,booktabs}\n${blocks.map(latexBlock).join('\n')}`,
   },
   hf: { endings: ['.yaml', '.yml'], print: huggingFaceBoard },
 } satisfies Record<string, OutputFormat<Leaderboard, Look>>;
@@ -93,13 +93,14 @@ function latexBlock(block: Block): string {
     '\\begin{table}',
     '  \\centering\\setlength{\\tabcolsep}{3pt}',
     `  \\caption{${latexText(captionOf(block))}}`,
-    `  \\begin{tabular}{${shown.map(([, { align }]) => align.charAt(0)).join('')}}`,
+    // A wide table shrinks to the width of the line.
+    `  \\begin{adjustbox}{max width=\\linewidth}\\begin{tabular}{${shown.map(([, { align }]) => align.charAt(0)).join('')}}`,
     '  \\toprule',
     line(shown.map(([, { short }]) => latexText(short))),
     '  \\midrule',
     ...rows,
     '  \\bottomrule',
-    '  \\end{tabular}',
+    '  \\end{tabular}\\end{adjustbox}',
     ...notes.map((note) => `  \\par{\\footnotesize ${latexText(note)}}`),
     '\\end{table}',
     '',
@@ -114,8 +115,8 @@ function captionOf({ heading, legend, columns, rows, judge, judgedWith }: Block)
   const each = (textOf: (row: BoardRow) => string) => [...new Set(own.map(textOf))].join(', ') || 'none';
   const counts = each(({ rows: ofDomains }) => grouped(sum([...ofDomains.values()], Number)));
   const coverage = each(({ run }) => percent(run?.card.coverage ?? 0));
-  const trust = judge.map((line) => `; judge that answered: ${judgedWith.snapshot ?? 'not recorded'}; ${line}`);
-  return `${heading}. ${legend[0]} Below each figure that has one: its 95 % interval (${INTERVALS}${bootstrap}). Rows a run: ${counts}; coverage: ${coverage}${trust}.`;
+  const trust = judge.map((line) => `; judge snapshot: ${judgedWith.snapshot ?? 'not recorded'}; ${line}`);
+  return `${heading}. ${legend[0]} Below the figures: 95 % intervals (${INTERVALS}${bootstrap}). Rows per run: ${counts}; coverage: ${coverage}${trust}.`;
 }
 
 /** The benchmark's dataset on the Hub. */

@@ -67,16 +67,16 @@ function stepOf(manifest: Partial<Manifest> | undefined) {
 /** The document as a paragraph of plain text. */
 export function methodsText(facts: Methods): string {
   const { mode, measure, figure, score, official, predicting, judging, judge_trust: trust } = facts;
-  const rating = `Ratings of 1 to 5 are scores of 0 to 100. What the model failed (empty, refused, confusing) counts at rating 1; the official figure, which leaves it out, is ${official ? twoDecimals(official.value) : 'not known'}.`;
+  const rating = `Ratings of 1 to 5 are mapped to scores of 0 to 100. Failures of the model (empty, refused, confusing) count as rating 1; the official figure, which excludes them, is ${official ? twoDecimals(official.value) : 'not known'}.`;
   const sentences = [
     stepText('world model', predicting),
-    `Notes on the checkpoint: ${listed(facts.meta)}. Selection of rows: ${listed(facts.chosen_by)}.`,
+    `Checkpoint metadata: ${listed(facts.meta)}. Row selection: ${listed(facts.chosen_by)}.`,
     `Of ${grouped(facts.chosen)} predictions, ${grouped(facts.valid)} are valid and ${grouped(facts.failed)} failed (coverage ${percent(facts.coverage)}).`,
     modeOf(mode ?? '')?.asksJudge === false ? 'No judge was asked.' : stepText(askedWord(mode ?? ''), judging),
     ...(trust === null ? [] : [`${capitalized(trustText(trust.calibrated ? trust : 'uncalibrated'))}.`]),
     ...(measure === null ? [rating] : []),
     `The score (${figure}) is ${score ? `${twoDecimals(score.value)} over ${grouped(score.rows)} rows of ${grouped(score.clusters)} trajectories` : 'not known'}; 95 % interval: ${score?.low === undefined || score.low === null ? 'none' : `${intervalText(score)} (${INTERVALS})`}.`,
-    `It was computed by agentworldbench ${facts.scored_with}.`,
+    `Scores were computed with agentworldbench ${facts.scored_with}.`,
   ];
   return printable(sentences.join(' '));
 }
@@ -90,10 +90,10 @@ function stepText(role: string, step: Methods['judging']): string {
   const { baseline, model, judge = model, snapshot, sampling, rubrics, predictions: _, ...rest } = step?.identity ?? {};
   if (step === null) return `The ${role} was ${UNKNOWN}.`;
   const name = isObject(judge) ? `a local file (${listed(judge)})` : (judge ?? UNKNOWN);
-  const served = snapshot ?? (step.served_models.join(', ') || `a name that was ${UNKNOWN}`);
+  const served = snapshot ?? (step.served_models.join(', ') || UNKNOWN);
   const engine = step.engines.map((facts) => `awb serve (${listed(facts)})`).join(' and ');
-  const asked = `${name}, which answered as ${served} at ${step.endpoints.join(', ') || `an endpoint that was ${UNKNOWN}`}. Its engine was ${engine || `${UNKNOWN}, nor its version, its flags or the hash of the weights`}. Sampling: ${rest.members ? "each judge's own, below" : listed(sampling)}; what is not named was left to the server.`;
-  return `The ${role} was ${baseline === undefined ? asked : `the baseline ${baseline}, not a model.`} ${rubrics ? `Rubric pack: ${listed(rubrics)}. ` : ''}Other settings: ${listed(rest)}. This step was run by agentworldbench ${step.awb ?? `of a version that was ${UNKNOWN}`}.`;
+  const asked = `${name} (model name in replies: ${served}; endpoint: ${step.endpoints.join(', ') || UNKNOWN}). ${engine ? `Engine: ${engine}` : `Engine, its version and flags, and hash of the weights: ${UNKNOWN}`}. Sampling: ${rest.members ? "each judge's own, below" : listed(sampling)}; everything else was left to the server.`;
+  return `The ${role} was ${baseline === undefined ? asked : `the baseline ${baseline}, not a model.`} ${rubrics ? `Rubric pack: ${listed(rubrics)}. ` : ''}Other settings: ${listed(rest)}. Run with agentworldbench ${step.awb ?? `(version ${UNKNOWN})`}.`;
 }
 
 /** The members with a value, such as `top p 0.95, seed 1`. */

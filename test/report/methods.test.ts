@@ -40,16 +40,19 @@ const textOf = (...given: Parameters<typeof documentOf>) => methodsText(document
 
 describe('the paragraph', () => {
   it.each([
-    ['the model, what answered and where', 'The world model was wm, which answered as wm-2026 at gpu:8000.'],
+    [
+      'the model, what answered and where',
+      'The world model was wm (model name in replies: wm-2026; endpoint: gpu:8000).',
+    ],
     ['its sampling', 'Sampling: temperature 0.6, top p 0.95, top k 20, max tokens 32768, seed 7, dropped topK'],
     ['protocol and data', 'Other settings: data dddddddd, protocol history.'],
-    ['what the user noted', 'Notes on the checkpoint: revision abc123.'],
-    ['how rows were chosen', 'Selection of rows: sample 10, sample seed 3, repeats 1.'],
+    ['what the user noted', 'Checkpoint metadata: revision abc123.'],
+    ['how rows were chosen', 'Row selection: sample 10, sample seed 3, repeats 1.'],
     ['predictions', 'Of 70 predictions, 70 are valid and 0 failed (coverage 100 %).'],
-    ['the judge and its snapshot', 'The judge was gpt, which answered as gpt-2026-01-02 at api.example.'],
+    ['the judge and its snapshot', 'The judge was gpt (model name in replies: gpt-2026-01-02; endpoint: api.example).'],
     ['the pack', 'Rubric pack: name awb-3, fingerprint e03d. Other settings: mode rubric, verdicts strict.'],
     ['the calibration', 'Judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 damages, gullible +0.4.'],
-    ['the score rule', 'counts at rating 1; the official figure, which leaves it out, is 55.00.'],
+    ['the score rule', 'count as rating 1; the official figure, which excludes them, is 55.00.'],
     ['score and interval', 'The score (Overall) is 50.00 over 9 rows of 3 trajectories; 95 % interval: 46.00 to 54.00'],
     ['every version', /agentworldbench 1\.2\.3\..*agentworldbench 1\.2\.4\..*agentworldbench 1\.2\.5\.$/],
   ])('says %s', (_, text) => {
@@ -60,19 +63,17 @@ describe('the paragraph', () => {
     const local = { ...PREDICTIONS, identity: { model: { sha256: ENGINE.sha256 } }, models: [ENGINE] };
     const text = textOf({ ...JUDGED, predictions: local } as Partial<Manifest>);
     expect(text).toContain(`The world model was a local file (sha256 ${ENGINE.sha256})`);
-    expect(text).toContain(
-      `Its engine was awb serve (file wm.gguf, sha256 ${ENGINE.sha256}, llama cpp b4711, kv cache f16, `,
-    );
+    expect(text).toContain(`Engine: awb serve (file wm.gguf, sha256 ${ENGINE.sha256}, llama cpp b4711, kv cache f16, `);
   });
 
   it('says that engine, flags and weights of another server were not recorded', () => {
-    const unknown = 'Its engine was not recorded, nor its version, its flags or the hash of the weights.';
+    const unknown = 'Engine, its version and flags, and hash of the weights: not recorded.';
     expect(textOf(JUDGED).split(unknown)).toHaveLength(3);
   });
 
   it('invents nothing for a file of the official script', () => {
     expect(textOf(undefined)).toMatch(
-      /^The world model was not recorded\. Notes on the checkpoint: none\. Selection of rows: not recorded\. .*The judge was not recorded\./,
+      /^The world model was not recorded\. Checkpoint metadata: none\. Row selection: not recorded\. .*The judge was not recorded\./,
     );
   });
 

@@ -1,7 +1,11 @@
 // A leaderboard as LaTeX.
 
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cardOf, format, HOSTILE, hostileRuns, METRICS, OFFICIAL, run, tame } from '../../support/boards.js';
+import { temporaryFolder } from '../../support/cli.js';
 
 it('hostile names stay text: only our own commands remain', () => {
   const commands = (text: string) => new Set(text.match(/\\(?:[a-z]+|[^a-z])/gi));
@@ -10,7 +14,7 @@ it('hostile names stay text: only our own commands remain', () => {
   const known = new Set([...commands(format('latex', tame)), ...escapes]);
   const text = format('latex', hostileRuns);
   expect([...commands(text)].filter((command) => !known.has(command))).toEqual([]);
-  expect(text.match(/\\begin\{/g)).toHaveLength(2 * (HOSTILE.length + 1));
+  expect(text.match(/\\begin\{/g)).toHaveLength(3 * (HOSTILE.length + 1));
   expect(text).not.toMatch(/\\\\\n\s*[[*]/);
 });
 
@@ -46,6 +50,22 @@ it.each([
     }
   },
 );
+
+const noLatex = spawnSync('pdflatex', ['--version']).error && 'pdflatex is not installed';
+
+it.skipIf(noLatex)(`compiles and is no wider than the line (${noLatex ?? 'pdflatex'})`, async () => {
+  const cwd = await temporaryFolder();
+  // pdflatex has no Hebrew.
+  const table = format('latex', [
+    ...tame,
+    ...hostileRuns.filter((_, at) => !/[\u0590-\u05ff]/.test(HOSTILE[at] ?? '')),
+  ]);
+  const packages = /% needs (.*)\n/.exec(table)?.[1];
+  writeFileSync(join(cwd, 'a.tex'), `\\documentclass{article}${packages}\\begin{document}${table}\\end{document}`);
+  const { status, stdout } = spawnSync('pdflatex', ['-interaction=nonstopmode', 'a.tex'], { cwd, encoding: 'utf8' });
+  expect(stdout).not.toMatch(/^!|Overfull/m);
+  expect(status).toBe(0);
+});
 
 function withoutIntervals() {
   return JSON.parse(JSON.stringify(cardOf(50), (key, value) => (key === 'low' || key === 'high' ? undefined : value)));
@@ -85,8 +105,8 @@ describe('the caption', () => {
     expect(captionOf(runs)[1]).toBe(
       'Judge gpt (gpt-2026-01-02), rubric pack awb-3 01234567, verdicts official, protocol history. ' +
         'Scores count failures of the model (empty, refused, confusing) at rating 1, so that failing never pays. ' +
-        'Below each figure that has one: its 95 \\% interval (Student t, CR2 standard errors clustered by trajectory, scores on the logit scale). ' +
-        'Rows a run: 63, 56; coverage: 100 \\%, 98 \\%; judge that answered: gpt-2026-01-02; ' +
+        'Below the figures: 95 \\% intervals (Student t, CR2 standard errors clustered by trajectory, scores on the logit scale). ' +
+        'Rows per run: 63, 56; coverage: 100 \\%, 98 \\%; judge snapshot: gpt-2026-01-02; ' +
         'judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 damages, gullible +0.4.',
     );
   });
@@ -94,7 +114,7 @@ describe('the caption', () => {
   it('says that the snapshot was not recorded and the judge not calibrated', () => {
     const judgedWith = { ...OFFICIAL, judge: 'j_1', snapshot: undefined };
     expect(captionOf([run('a', 50, { trust: 'uncalibrated', judgedWith })])[1]).toMatch(
-      /^Judge j\\_1, .*; judge that answered: not recorded; judge: uncalibrated\.$/,
+      /^Judge j\\_1, .*; judge snapshot: not recorded; judge: uncalibrated\.$/,
     );
   });
 
