@@ -116,7 +116,7 @@ function captionOf({ heading, legend, columns, rows, judge, judgedWith }: Block)
   const counts = each(({ rows: ofDomains }) => grouped(sum([...ofDomains.values()], Number)));
   const coverage = each(({ run }) => percent(run?.card.coverage ?? 0));
   const trust = judge.map((line) => `; judge snapshot: ${judgedWith.snapshot ?? 'not recorded'}; ${line}`);
-  return `${heading}. ${legend[0]} Below the figures: 95 % intervals (${INTERVALS}${bootstrap}). Rows per run: ${counts}; coverage: ${coverage}${trust}.`;
+  return `${heading}. ${legend[0]} Below the figures, where known: 95 % intervals (${INTERVALS}${bootstrap}). Rows per run: ${counts}; coverage: ${coverage}${trust}.`;
 }
 
 /** The benchmark's dataset on the Hub. */

@@ -89,7 +89,7 @@ const MOST_CHARACTERS = 10_000;
 function stepText(role: string, step: Methods['judging']): string {
   const { baseline, model, judge = model, snapshot, sampling, rubrics, predictions: _, ...rest } = step?.identity ?? {};
   if (step === null) return `The ${role} was ${UNKNOWN}.`;
-  const name = isObject(judge) ? `a local file (${listed(judge)})` : (judge ?? UNKNOWN);
+  const name = isObject(judge) ? `a local file with ${listed(judge)}` : (judge ?? UNKNOWN);
   const served = snapshot ?? (step.served_models.join(', ') || UNKNOWN);
   const engine = step.engines.map((facts) => `awb serve (${listed(facts)})`).join(' and ');
   const asked = `${name} (model name in replies: ${served}; endpoint: ${step.endpoints.join(', ') || UNKNOWN}). ${engine ? `Engine: ${engine}` : `Engine, its version and flags, and hash of the weights: ${UNKNOWN}`}. Sampling: ${rest.members ? "each judge's own, below" : listed(sampling)}; everything else was left to the server.`;

@@ -62,7 +62,7 @@ describe('the paragraph', () => {
   it('gives the hash of the weights, the release and the flags that awb serve recorded', () => {
     const local = { ...PREDICTIONS, identity: { model: { sha256: ENGINE.sha256 } }, models: [ENGINE] };
     const text = textOf({ ...JUDGED, predictions: local } as Partial<Manifest>);
-    expect(text).toContain(`The world model was a local file (sha256 ${ENGINE.sha256})`);
+    expect(text).toContain(`The world model was a local file with sha256 ${ENGINE.sha256} (model name`);
     expect(text).toContain(`Engine: awb serve (file wm.gguf, sha256 ${ENGINE.sha256}, llama cpp b4711, kv cache f16, `);
   });
 
