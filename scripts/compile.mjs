@@ -1,5 +1,5 @@
 // Compiles the program into dist, and joins the modules of each browser script into one plain script there, which pages hold
-// inline. What has no source any more leaves dist.
+// inline. Files without a source are removed from dist.
 
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -8,13 +8,13 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-/** The scripts by the modules that they begin with: the app, and the page on which people rate. Styles stand next to them. */
+/** The entry module of each script: the app, and the page on which people rate. Its styles are written next to it. */
 const SCRIPTS = {
   'view/app.js': 'view/app/main.tsx',
   'view/rate.js': 'view/app/rate.tsx',
 };
 
-// Tests compile, too, and a page has the same script there: without it vite marks every element with its place in the sources.
+// Tests compile as well, and need the same scripts: without this, vite marks every element with its source location.
 process.env.NODE_ENV = 'production';
 const projects = ['tsconfig.json', 'src/view/app/tsconfig.json'];
 const codes = await Promise.all(projects.map(tsc));
@@ -31,7 +31,7 @@ function tsc(project) {
   });
 }
 
-/** @throws Error where the script could end the element that it stands in */
+/** @throws Error if the script could close the element that contains it */
 async function joinBrowserScript(script, entry) {
   const [outDir, file, cssFileName] = [join(root, 'dist', dirname(script)), basename(script), basename(script, '.js')];
   await build({
@@ -47,7 +47,7 @@ async function joinBrowserScript(script, entry) {
     },
   });
   if (/<(?:!--|\/?script)/i.test(readFileSync(join(outDir, file), 'utf8'))) {
-    throw new Error(`${script} holds text that ends or opens a script element`);
+    throw new Error(`${script} contains text that opens or closes a script element`);
   }
 }
 

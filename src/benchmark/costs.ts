@@ -20,7 +20,7 @@ export async function readCosts(
 ): Promise<ReadonlyMap<string, Spent> | undefined> {
   if (!existsSync(path)) return undefined;
   const costs = new Map<string, Spent>();
-  const hint = 'it records what calls cost; move it away to continue without';
+  const hint = 'it records what calls cost; move it away to continue without it';
   await closing(await openToRead(path, hint), async (handle) => {
     for await (const line of readLines(handle, path, hint, stop)) {
       const found = textOf(line);

@@ -9,7 +9,7 @@ import type { Domain } from '../core/types.js';
 import { openToRead, readAgain, readLines, type Span, spanOf, textOf, unreadable } from './line-file.js';
 import { openRowKeys, readRow, readSampleAgain } from './sample.js';
 
-const HINT = '--data-dir names the folder with the *_test.jsonl files';
+const HINT = '--data-dir takes the folder with the *_test.jsonl files';
 
 /** A row without its text: its place, and what is needed to choose and order it. */
 export interface RowRef extends Span {
@@ -37,7 +37,7 @@ export interface BadRow {
   readonly file: string;
   readonly line: number;
   readonly reason: string;
-  /** If at least that could be read. */
+  /** Absent if not even that could be read. */
   readonly domain?: Domain;
 }
 
@@ -127,7 +127,7 @@ async function listFiles(dir: string): Promise<string[]> {
   }
   const files = names.filter((name) => name.endsWith('_test.jsonl')).sort();
   if (files.length === 0) {
-    throw inputMissing(`no *_test.jsonl file in ${dir}; --data-dir names the folder with the benchmark's files`);
+    throw inputMissing(`no *_test.jsonl file in ${dir}; --data-dir takes the folder with the benchmark's files`);
   }
   return files;
 }

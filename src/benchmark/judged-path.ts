@@ -30,7 +30,7 @@ function noteOthers(file: string, io: Pick<Io, 'cwd'>, note: (text: string) => v
   const paths = others.map((name) => shownPath(join(dirname(file), name), io)).join(' or ');
   const other = others.length === 1 ? 'the other' : 'another';
   note(
-    `${shownPath(dirname(file), io)} has ${others.length + 1} judged files, and ${basename(file)} is used; for ${other}, name ${paths} instead of the folder`,
+    `${shownPath(dirname(file), io)} has ${others.length + 1} judged files; ${basename(file)} is used; for ${other}, give ${paths} instead of the folder`,
   );
 }
 
@@ -51,7 +51,7 @@ export function predictionsFileOf(path: string, io: Pick<Io, 'cwd'>): string {
 function requireNoJournal(path: string, io: Pick<Io, 'cwd'>): string {
   if (!JOURNAL.test(path)) return path;
   const file = shownPath(path.replace(JOURNAL, '.jsonl'), io);
-  throw badData(`${shownPath(path, io)} is a journal, which awb keeps for its own use; name ${file}`);
+  throw badData(`${shownPath(path, io)} is a journal, which awb keeps for its own use; use ${file} instead`);
 }
 
 /** The manifest of a judged file, or of predictions. */

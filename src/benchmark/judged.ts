@@ -22,7 +22,7 @@ import type { Line } from '../disk/lines.js';
 import { badLine, type ObjectFile, type ObjectLine, objectsIn, onceIn, REMEDY, spanOf } from './line-file.js';
 import { domainOf, openRowKeys, readRow, readSampleAgain } from './sample.js';
 
-const JUDGED = { hint: '--predictions names the judged.jsonl that awb judge wrote', command: 'awb judge' };
+const JUDGED = { hint: '--predictions takes the judged.jsonl that awb judge writes', command: 'awb judge' };
 
 /**
  * Reads a judged file. Only one row's text is in memory at a time; what is kept of it is small. Rows of the official script have no key
@@ -68,7 +68,7 @@ export async function readJudged(
     rows: rows.map((row, place) => found.get(place) ?? row),
     /** SHA-256 hex of the file's bytes. */
     sha256: hash.digest('hex'),
-    /** Ratings that no judge can have meant, one sentence with file and line (of many, the first); and what could not be read. */
+    /** Impossible ratings, one sentence with file and line (of many, the first); and what could not be read. */
     warnings: [...shortened(warnings), ...confusionIn(path, found.size)],
   };
 }
@@ -85,7 +85,7 @@ function impossibleIn(row: JudgedRow): string | undefined {
 }
 
 function confusionIn(path: string, size: number): string[] {
-  const said = `${path}: ${counted(size, 'judgement')} could not be read in any try, although at least 95 % of the other predictions' could`;
+  const said = `${path}: ${counted(size, 'judgement')} could not be read in any try, while those of at least 95 % of the other predictions could`;
   return size === 0 ? [] : [`${said}; they count as the model's failure, "confusing"`];
 }
 
@@ -94,7 +94,7 @@ function shortened([first, ...others]: readonly string[]): string[] {
   if (first === undefined) return [];
   const more = others.length === 0 ? '' : ` (and ${counted(others.length, 'more row')} with such ratings)`;
   const counting =
-    'the official figures count such ratings as the official script does; all other figures leave them out, and awb gate passes no run that has them';
+    'the official figures count such ratings as the official script does; all other figures exclude them, and awb gate never passes a run that has any';
   return [`${first}${more}; ${counting}`];
 }
 
@@ -153,7 +153,7 @@ export async function readCalibrated(path: string, stop?: AbortSignal): Promise<
   return rows;
 }
 
-// Predictions that make their judge unreadable: whose fault that is, which only a complete judged file can tell.
+// Predictions whose judge could not be read: only a complete judged file can tell whose fault that is.
 
 /**
  * An unreadable row counts as the prediction's fault only if at least this many other predictions were judged, and this share of them
@@ -165,7 +165,7 @@ const LEAST_SHARE = 0.95;
 const WORST = { win_rate: 0, taken_for_real: 0 } as const;
 
 /**
- * Receives every row of a judged file, and finds those that are at fault for their unreadable judge: rows of predictions without a
+ * Receives every row of a judged file, and finds those that made their judge unreadable: rows of predictions without a
  * single readable judgement in any try, if at least 95 % of this judge's other predictions (20 or more) could be read. They count as
  * rating 1, or as the worst choice in modes that choose, so confusing the judge never pays. Otherwise the judge is at fault.
  */

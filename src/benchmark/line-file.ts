@@ -67,7 +67,7 @@ export function unreadable(path: string, error: unknown, hint: string): unknown 
   return refusedBy(error, (code) => inputMissing(`cannot read ${path}: ${causes[code] ?? code}; ${hint}`));
 }
 
-/** Smaller rows are cheap: all that are in flight are parsed and put into messages within some milliseconds. */
+/** Smaller rows are cheap: parsing all that are in flight, and making their messages, takes a few milliseconds. */
 const LARGE_BYTES = 1 << 12;
 let lastTurn: Promise<unknown> = Promise.resolve();
 
@@ -99,7 +99,7 @@ export async function readAgain(
   const buffer = Buffer.allocUnsafe(length);
   let bytesRead: number;
   if (length < LARGE_BYTES) {
-    // The system has cached what was read at the start; using a thread would cost the slot a turn of a busy event loop.
+    // The file is still in the system's cache; reading on a thread would cost the slot a turn of a busy event loop.
     bytesRead = readSync(handle.fd, buffer, 0, length, offset);
   } else {
     ({ bytesRead } = await handle.read(buffer, 0, length, offset));
@@ -117,7 +117,7 @@ export async function readAgain(
 
 /** Bytes as text, or undefined if they are not UTF-8. A byte order mark is dropped. */
 export function decoded(bytes: Uint8Array): string | undefined {
-  // Pure ASCII needs no decoding, which is more than twice as fast.
+  // Pure ASCII needs no decoding, and skipping it is more than twice as fast.
   if (isAscii(bytes)) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
   try {
     return UTF8.decode(bytes);
@@ -128,7 +128,7 @@ export function decoded(bytes: Uint8Array): string | undefined {
 
 /** A line's text, or why it has none. */
 export function textOf(line: Line): { readonly text: string } | { readonly flaw: string } {
-  if (line.tooLong) return { flaw: `too long: a line may have ${LONGEST_LINE_BYTES >> 20} MiB` };
+  if (line.tooLong) return { flaw: `too long: a line may have at most ${LONGEST_LINE_BYTES >> 20} MiB` };
   const text = decoded(line.bytes);
   return text === undefined ? { flaw: 'not valid UTF-8' } : { text };
 }

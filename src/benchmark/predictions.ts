@@ -26,7 +26,7 @@ import {
 } from './line-file.js';
 import { isKeyOf, openRowKeys, readParsedRow, readSampleAgain } from './sample.js';
 
-const HINT = '--predictions names the file that awb infer wrote';
+const HINT = '--predictions takes the file that awb infer writes';
 
 /** The place of a prediction, and what judging needs before it is read. */
 export interface PredictionRef extends Span {
@@ -65,7 +65,7 @@ export async function openPredictions(path: string, data: Dataset | undefined, s
   const handle = await openToRead(path, HINT);
   return closingOnFailure(handle, async () => {
     const hash = createHash('sha256');
-    const file = { path, hint: HINT, remedy: 'make the file again with awb infer' };
+    const file = { path, hint: HINT, remedy: 'recreate the file with awb infer' };
     const lines = objectLines(handle, file, stop, (chunk) => hash.update(chunk));
     const refs = await refsIn(lines, file, data);
     requirePredicted(path, refs);
@@ -95,7 +95,7 @@ export async function openPredictions(path: string, data: Dataset | undefined, s
 function requirePredicted(path: string, refs: readonly PredictionRef[]): void {
   if (refs.some(({ failure }) => failure?.class !== 'absent')) return;
   throw badData(
-    `${path} has ${refs.length === 0 ? 'no rows' : 'rows without predictions (none has a "gen")'}; run awb infer first`,
+    `${path} has ${refs.length === 0 ? 'no rows' : 'no predictions (no row has a "gen")'}; run awb infer first`,
   );
 }
 
@@ -115,20 +115,20 @@ async function refsIn(lines: AsyncIterable<ObjectLine>, file: ObjectFile, data: 
     if (!reading.ok) return reading.flaw.reason;
     const { key, trajectory, domain, turnIdx } = reading.row.sample;
     if (id !== undefined && !isKeyOf(id.key, key)) {
-      return 'the row was changed after awb infer wrote it (its key does not match); make it again';
+      return 'the row was changed after awb infer wrote it (its key does not match); recreate it';
     }
     return { key: id?.key ?? keyOf(key), id: reading.row.id, trajectory, domain, turnIdx };
   }
 
   /** The row of a line without the trajectory's text. */
   function leanRow(id: ReadPrediction['id']): Identified | string {
-    if (id === undefined) return 'it has neither "prompt" nor "awb"; give the file that awb infer wrote';
+    if (id === undefined) return 'it has neither "prompt" nor "awb"; use the file that awb infer wrote';
     if (data === undefined) {
       return 'it is lean (the trajectory text was left out); name the benchmark folder with --data-dir';
     }
     const row = data.find(id.key);
     if (row === undefined)
-      return `no row of --data-dir has its key ${id.key}; name the folder that awb infer was run on`;
+      return `no row in --data-dir has its key ${id.key}; give the folder that awb infer was run on`;
     const { key, trajectory, domain, turnIdx } = row;
     return { key, id: row.id, trajectory, domain, turnIdx, row };
   }
@@ -206,7 +206,7 @@ async function placesIn(path: string, handle: FileHandle, stop: AbortSignal | un
     const chainId = rowId(turn.chain, turn.repeat);
     const chain = chains.get(chainId) ?? { spans: [], hash: 0, step: turn.from };
     if (turn.step !== chain.step + 1) {
-      throw badLine(file, line, `turn ${turn.step} is here instead of turn ${chain.step + 1}; ${ROLLOUT_REMEDY}`);
+      throw badLine(file, line, `found turn ${turn.step} instead of turn ${chain.step + 1}; ${ROLLOUT_REMEDY}`);
     }
     chain.spans.push(spanOf(line));
     chain.hash = crc32(turn.prompt, chain.hash);

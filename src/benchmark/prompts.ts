@@ -68,7 +68,7 @@ export async function listFolder(folder: string, flag = '--rubrics (a folder, aw
     return await readdir(folder);
   } catch (error) {
     throw inputMissing(
-      `cannot read the folder ${folder} (${codeOf(error) ?? error}); check the path of ${flag}, or install the package again if it is the package's own`,
+      `cannot read the folder ${folder} (${codeOf(error) ?? error}); check the path of ${flag}, or reinstall the package if the folder is part of it`,
     );
   }
 }
@@ -77,7 +77,7 @@ export async function listFolder(folder: string, flag = '--rubrics (a folder, aw
  * The text as Python's text mode reads it: UTF-8 with a byte order mark kept, and every line end as a newline. Never blank. @throws
  * UserError 66, or 65 for what is not text.
  */
-export async function readText(file: string, remedy = 'put it back, or point to a complete folder'): Promise<string> {
+export async function readText(file: string, remedy = 'restore it, or use a complete folder'): Promise<string> {
   let bytes: Buffer;
   try {
     bytes = await readFile(file);
@@ -90,7 +90,7 @@ export async function readText(file: string, remedy = 'put it back, or point to 
   } catch {
     throw badData(`${file} is not UTF-8; save it as UTF-8`);
   }
-  if (text.trim() === '') throw badData(`${file} is empty; write its text or take it from the source`);
+  if (text.trim() === '') throw badData(`${file} is empty; write its text, or copy it from the original`);
   return text.replace(/\r\n?/g, '\n');
 }
 

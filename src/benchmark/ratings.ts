@@ -26,7 +26,7 @@ const RATING = z.object({
 /** A person's rating of a prediction, and where it was read. */
 export type PlacedRating = ReturnType<typeof placed>;
 
-const HINT = '--ratings names files that the page of awb rate saved, or CSV';
+const HINT = '--ratings takes files saved by the awb rate page, or CSV';
 const NUMBERS: readonly string[] = [...DIMENSIONS, 'repeat'];
 
 /**

@@ -40,7 +40,7 @@ const TOKEN = new RegExp(
 );
 const FILE =
   /^[\w@-][\w.@-]*\.(?:txt|md|rst|jsonl?|[cm]?[jt]sx?|py|ipynb|toml|ya?ml|sh|log|html?|css|csv|tsv|xml|[ch](?:pp)?|go|rs|java|lock|cfg|ini|conf|t?gz|zip|tar|pdf|png|jpe?g|svg|gif|sql|db|docx?|xlsx?|pptx?|od[tsp]|mp[34])$/;
-/** Parts that are joined by a dot, an underscore, a dash or an at sign, that begin with a capital letter within the word, or digits. */
+/** Parts that are joined by a dot, an underscore, a dash or an at sign, that begin with a capital letter within the word, or are digits. */
 const NAME = /^[\w@-]*[A-Za-z][\w@-]*[._@-]\w|^[A-Za-z]*[a-z][A-Z]|^[A-Za-z_]+\d/;
 const LONGEST_NAME = 80;
 

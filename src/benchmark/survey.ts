@@ -23,7 +23,7 @@ export interface SurveyedRow extends Place {
   readonly trajectory: number;
   /** The place of the row that it equals. */
   readonly equals?: Place;
-  /** Of what the world model is sent by the official protocol. */
+  /** Of the world model's prompt under the official protocol. */
   readonly contextTokens: number;
   readonly truthTokens: number;
 }
@@ -34,7 +34,7 @@ export interface Survey {
   readonly unusable: readonly BadRow[];
 }
 
-/** Tokens of what the world model is sent for a row, and of the observation that it should predict. */
+/** Tokens in the world model's prompt for a row, and in the observation that it should predict. */
 type SizesOf = (sample: Sample) => Pick<SurveyedRow, 'contextTokens' | 'truthTokens'>;
 
 /**

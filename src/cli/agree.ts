@@ -23,8 +23,8 @@ export const command = defineCommand({
     'awb agree --ratings ann.jsonl,bob.csv --predictions out --json | jq .total': 'two raters; unrounded figures',
   },
   options: {
-    ratings: option.list('F', 'files saved by the page of awb rate, or CSV of that form', { required: true }),
-    predictions: option.list('RUN', 'the rated judged.jsonl or its folder; may be several', { required: true }),
+    ratings: option.list('F', 'files saved by the awb rate page, or CSV with the same fields', { required: true }),
+    predictions: option.list('RUN', 'judged files that were rated, or their folders', { required: true }),
     draws: option.integer('resamples for each interval', { min: 100, max: 1_000_000, default: 10_000 }),
     seed: option.integer('seed of the resamples', { min: 0, default: 1 }),
     html: option.text('FILE', 'write the result as a page'),
@@ -43,7 +43,7 @@ export const command = defineCommand({
     const matched = matchRatings(ratings, predictions);
     for (const text of [...warnings, ...notesOn(matched)]) note(text);
     if (matched.predictions.length === 0) {
-      throw badData('no rating matches; name the judged file that was rated with --predictions');
+      throw badData('no rating matches; use --predictions to name the judged file that was rated');
     }
     const found = agreementWithPeople(matched.predictions, { draws: settings.draws, seed: settings.seed });
     await heedStop(io);

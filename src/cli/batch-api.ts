@@ -90,7 +90,7 @@ async function withClient(
   work: (client: BatchClient) => Promise<void>,
 ): Promise<Standing> {
   return closing(await openClient(command, settings, io), async (client) => {
-    io.setLastWords('ended at once: the same command finds what was submitted');
+    io.setLastWords('stopped immediately: the same command finds what was submitted');
     await work(client);
     client.loading.finish();
     const standing = await standingOf(client);
@@ -100,7 +100,7 @@ async function withClient(
   });
 }
 
-/** Answers of a server for a batch that has already ended. */
+/** HTTP statuses that a server returns for a batch that has already ended. */
 const TOO_LATE = [400, 404, 409];
 
 /** Cancels every batch that has not ended. Results finished by then can be fetched. */
@@ -154,7 +154,7 @@ async function standingOfPart(client: BatchClient, part: BatchPart, answered: Re
   const without: string[] = [];
   if (isFetched || !isMade) for await (const { id } of client.disk.requestsIn(part, answered)) without.push(id);
   const isAnswered = !isMade && without.length === 0;
-  // Counted here, since a batch may be completed by the server's word and still lack results.
+  // Counted here, since a batch may be completed according to the server and still lack results.
   const missing = isFetched ? without.length : 0;
   return {
     file: part.file,
@@ -184,8 +184,8 @@ async function standingOfPart(client: BatchClient, part: BatchPart, answered: Re
 /** The server's status, or, if it has given none, the state as known here. */
 function stateOf(sent: Sent | undefined): string {
   if (sent?.status !== undefined && (isLive(sent) || sent.isEnded)) return sent.status;
-  if (sent?.waitsBehind !== undefined) return 'waits for room';
-  if (sent?.isOpen) return 'being made';
+  if (sent?.waitsBehind !== undefined) return 'waiting for room';
+  if (sent?.isOpen) return 'being created';
   return sent?.inputFileId === undefined ? 'not submitted' : 'uploaded';
 }
 
@@ -238,7 +238,7 @@ function nextStep({ shown, batch, access, io }: BatchClient, { ended, parts }: S
   if (parts.some((part) => !part.ended && part.batch_id === null)) return command('submit', shown);
   if (!ended) return `${command('status', shown)}, until all have ended (or use submit --wait)`;
   if (!parts.some(({ short }) => short)) return readingCommand(batch, io);
-  const again = `${command('submit', shown, '--again')}, since requests have no result`;
+  const again = `${command('submit', shown, '--again')}, since some requests have no result`;
   return parts.some(({ problems }) => problems.length > 0) ? `fix the errors above, then ${again}` : again;
 }
 
@@ -260,7 +260,7 @@ async function submitParts(client: BatchClient, again: boolean, wait: boolean, p
   for (;;) {
     const waiting = await sendAll();
     if (waiting !== undefined && !isSaid) {
-      loading.say(`${api.host} takes no more tokens for now: ${waiting} and later parts wait for a batch to end`);
+      loading.say(`${api.host} accepts no more tokens for now: ${waiting} and later parts wait for a batch to end`);
     }
     isSaid ||= waiting !== undefined;
     if (!wait || client.batch.parts.every((part) => answered.has(part.file) || isEnded(part))) return;
@@ -290,7 +290,7 @@ async function submitParts(client: BatchClient, again: boolean, wait: boolean, p
 async function noteAgain(client: BatchClient, ended: readonly BatchPart[]): Promise<void> {
   if (client.sent.some((sent) => resultsToFetch(sent).length > 0)) {
     throw new UserError(
-      `results are ready and would be paid for twice; fetch them first: awb batch fetch ${client.shown}`,
+      `results are ready, and resubmitting pays for them twice; fetch them first: awb batch fetch ${client.shown}`,
     );
   }
   for (const part of ended) {
@@ -376,7 +376,7 @@ async function leftOf(client: BatchClient, part: BatchPart) {
 
 /** Largest result of a request, assumed if a server does not state the file's size. */
 const MOST_REPLY_BYTES = 4_000_000;
-/** Answers of a server for a file that it no longer has. */
+/** HTTP statuses that a server returns for a file that it no longer has. */
 const GONE = [404, 410];
 
 /** Fetches the results that are ready. */

@@ -51,9 +51,9 @@ type RunSettings = Settings<typeof RUN_OPTIONS>;
 
 export const command = defineCommand({
   description:
-    'Answers a batch folder by live calls to a local model or any endpoint: sends the body of every request without a result unchanged. Results go to answers.jsonl in the folder. The same command continues where it stopped.',
+    'Answers a batch folder with live calls to a local model or any endpoint; the body of every unanswered request is sent unchanged. Results go to answers.jsonl in the folder. The same command continues where it stopped.',
   examples: {
-    'awb batch run B --local my-judge-Q8_0.gguf': 'serve, answer and stop in one',
+    'awb batch run B --local my-judge-Q8_0.gguf': 'serve, answer and stop in one command',
     'awb batch run B --model-base-url http://node1:8000/v1,http://node2:8000/v1': 'two endpoints of a cluster',
   },
   options: RUN_OPTIONS,
@@ -64,7 +64,7 @@ export const command = defineCommand({
 
 async function answerFolder(settings: RunSettings, io: Io): Promise<ExitCode> {
   if (settings.local !== undefined && settings.modelBaseUrl.length > 0) {
-    throw new UserError('give one of --local and --model-base-url');
+    throw new UserError('give either --local or --model-base-url');
   }
   const opened = await openBatchFolder(settings.batchDir, io);
   const { dir, shown } = opened;
@@ -83,14 +83,16 @@ async function answerFolder(settings: RunSettings, io: Io): Promise<ExitCode> {
   }
 }
 
-/** Answering what a server is working on would be paid twice. @throws UserError (2) if batches are awaited */
+/** Answering what a server is working on would mean paying twice. @throws UserError (2) if batches are awaited */
 async function requireNotAwaited({ disk, shown }: Opened): Promise<void> {
   const submission = await disk.submission.read();
   const isAwaited = submission?.sent.some(
     (sent) => isLive(sent) || sent.isOpen === true || resultsToFetch(sent).length > 0,
   );
   if (!isAwaited) return;
-  throw new UserError(`a server is working on ${shown}; first awb batch fetch ${shown}, or awb batch cancel ${shown}`);
+  throw new UserError(
+    `a server is working on ${shown}; run awb batch fetch ${shown} or awb batch cancel ${shown} first`,
+  );
 }
 
 /** A request to send, and the place of its line. */
@@ -173,7 +175,7 @@ async function answerAll(
     already: new Map([['requests', total - jobs.length]]),
     status: () => pool?.status(),
   });
-  io.setLastWords('ended at once: every written answer is kept; the same command continues');
+  io.setLastWords('stopped immediately: every written answer is kept; run the same command again to continue');
   const solve: Solve<RequestJob> = async (job, ask) => {
     const request = { prompt: bodyIn(bytesAt(job).toString()), seedOffset: 0 };
     const outcome = await ask({ make: async () => request });
@@ -229,7 +231,7 @@ function resultText(
     const counts = { requests: total, answered, errors: refused, missing };
     return `${JSON.stringify({ schema: 'awb.batch-run/1', folder: dir, file: ANSWERS, ...counts }, null, 2)}\n`;
   }
-  const now = answered === 0 ? 'nothing was left to ask' : `${grouped(answered)} asked now, written to ${ANSWERS}`;
+  const now = answered === 0 ? 'nothing was left to ask' : `${grouped(answered)} answered now, written to ${ANSWERS}`;
   const errors = refused === 0 ? '' : `; ${counted(refused, 'of them is an error', 'of them are errors')}`;
   const next = missing === 0 ? readingCommand(batch, io) : 'repeat this command for the rest';
   return `${shown}: ${grouped(total - missing)} of ${counted(total, 'request')} ${total === 1 ? 'has a result' : 'have results'}; ${now}${errors}\nnext: ${next}\n`;

@@ -59,10 +59,10 @@ const OPTIONS = {
   ...EXPLAIN,
   ...under('Limits', {
     'min-ceiling': option.number(
-      'lowest score of neutral rewrites of the truth (all limits: exit 4 if broken, 5 if undecided)',
+      'minimum score of neutral rewrites of the truth (all limits: exit 4 if broken, 5 if undecided)',
       { min: 0, max: 100 },
     ),
-    'max-noise': option.number('largest SD of judgements of one prediction, in points', { min: 0 }),
+    'max-noise': option.number('maximum SD of judgements of one prediction, in points', { min: 0 }),
     'max-blind': option.integer('most damages that the judge may not see', { min: 0 }),
     'max-gullible': option.number('most points that a canary may gain'),
   }),
@@ -162,7 +162,7 @@ async function tell(
         remark: empty === 0 ? undefined : `including ${counted(empty, 'empty prediction')}, rated 1 without a call`,
         absent: 'left out',
         final: FINAL_FAILURES,
-        next: `${programName(io)} judge with the same judge flags as this command, since other flags make another judge`,
+        next: `${programName(io)} judge with the same judge flags as this command, since different flags make it a different judge`,
       });
     }
   }

@@ -39,7 +39,7 @@ export const command = defineCommand({
     candidate: { ...ONE_OF_TWO, required: true, help: 'the run to compare, named in the same way' },
     ...RUN_OPTIONS,
     ...under('Output', {
-      moved: option.integer('number of rows that moved most to show', { min: 0, default: 10 }),
+      moved: option.integer('how many of the rows that moved most to show', { min: 0, default: 10 }),
       dimensions: option.flag("also show each domain's five dimensions"),
       seed: option.integer('seed of the permutation test and the bootstrap', { min: 0, default: 1 }),
       format: option.choice(keysOf(COMPARISON_FORMATS), "form of the output (default: by the file's extension)"),
@@ -86,7 +86,7 @@ function reasonsFor({ base, candidate }: Pair, moved: readonly MovedRow[]): Read
 
 /** The first weakness of a row's worst repeat, or why that failed; undefined if neither is known. */
 function weaknessOf({ rows, excerpts }: ReadRun, key: string): string | undefined {
-  // A row that does not count needs no reason.
+  // Failures that do not count as the model's own give no reason.
   const own = rows.filter((row) => row.key === key && (row.failure === undefined || isModelCaused(row.failure.class)));
   const [worst] = own.sort((a, b) => a.total - b.total);
   if (worst?.failure !== undefined) return oneLine(`${worst.failure.class}: ${worst.failure.reason}`, 400);

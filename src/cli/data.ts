@@ -36,7 +36,7 @@ export const fetch = defineCommand({
       default: RELEASED.commit,
       check: (text) => (isRevision(text) ? undefined : 'a commit, branch or tag, such as main'),
     }),
-    replace: option.flag('replace existing *_test.jsonl files that differ; the old ones are kept aside'),
+    replace: option.flag('replace existing *_test.jsonl files that differ; the old ones are moved aside'),
   },
   async run({ outputDir, revision, replace, json, ...settings }, io) {
     const folder = resolve(io.cwd, outputDir);
@@ -162,7 +162,7 @@ function differencesIn({ domains, equal_rows: equal }: DataCheck, source: Source
   }
   // In files unchanged since they were fetched, equal rows are part of the release.
   if (equal.length > 0 && source.status !== 'as-fetched') {
-    counts.push(`${counted(equal.length, 'row')} equal to an earlier one`);
+    counts.push(`${counted(equal.length, 'row')} identical to an earlier row`);
   }
   return counts;
 }
@@ -203,8 +203,8 @@ function remarksOn(found: DataCheck, source: SourceCheck, differences: readonly 
     duplicates: equal.length === 0 ? ['none'] : listed(equal, (row) => `${place(row)} equals ${place(row.equals)}`),
     context:
       beyond.length > 0
-        ? [`${counted(beyond.length, 'row')} beyond ${most}`, ...listed(beyond, tokensOf)]
-        : [`no row beyond ${most}; the longest:`, ...listed(longest, tokensOf)],
+        ? [`${counted(beyond.length, 'row')} longer than ${most}`, ...listed(beyond, tokensOf)]
+        : [`no row is longer than ${most}; the longest:`, ...listed(longest, tokensOf)],
   };
 }
 

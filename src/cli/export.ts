@@ -25,7 +25,7 @@ export const csv = defineCommand({
   options: {
     run: JUDGED_RUN,
     output: option.text('FILE', 'file to write (default: stdout)'),
-    scores: option.flag('the figures by domain instead of the judgements'),
+    scores: option.flag('write the figures by domain instead of the judgements'),
     db: RUN_OPTIONS.db,
   },
   operands: ['run'],
@@ -53,7 +53,10 @@ export const mlflow = defineCommand({
   options: {
     run: JUDGED_RUN,
     'tracking-uri': option.text('URL', 'the MLflow server (default: MLFLOW_TRACKING_URI)', { check: httpUrl }),
-    experiment: option.text('NAME', 'created if missing (default: MLFLOW_EXPERIMENT_NAME, else agentworldbench)'),
+    experiment: option.text(
+      'NAME',
+      'experiment to log to, created if missing (default: MLFLOW_EXPERIMENT_NAME, else agentworldbench)',
+    ),
     db: RUN_OPTIONS.db,
   },
   operands: ['run'],
@@ -105,7 +108,9 @@ export const mlflow = defineCommand({
 function trackingUri(given: string | undefined, { MLFLOW_TRACKING_URI: named }: Io['env']): string {
   const address = given ?? named ?? '';
   if (httpUrl(address) === undefined) return address;
-  throw new UserError('name the MLflow server (http:// or https://) with --tracking-uri or MLFLOW_TRACKING_URI');
+  throw new UserError(
+    'give the address of the MLflow server (http:// or https://) with --tracking-uri or MLFLOW_TRACKING_URI',
+  );
 }
 
 /** The experiment's id; the experiment is created if missing. @throws UserError (2) if it was deleted */
@@ -126,7 +131,7 @@ function objectsIn(list: unknown): JsonObject[] {
 function textIn(found: JsonObject, name: string, { root }: MlflowServer): string {
   const value = found[name];
   if (typeof value === 'string' && value !== '') return value;
-  throw unavailable(`${root} answers, but not like an MLflow server; check --tracking-uri`);
+  throw unavailable(`${root} responds, but not like an MLflow server; check --tracking-uri`);
 }
 
 type MlflowServer = ReturnType<typeof mlflowAt>;
@@ -158,7 +163,8 @@ function mlflowAt(address: string, io: Pick<Io, 'env' | 'stop'>) {
     const { ok, status, text } = await send(new URL(`${root}/${API}/${path}`), request)
       .then(async (response) => ({ ok: response.ok, status: response.status, text: await response.text() }))
       .catch((error: unknown) => {
-        if (io.stop.aborted) throw new UserError('interrupted; the same command continues', interruption(io.stop));
+        if (io.stop.aborted)
+          throw new UserError('interrupted; run the same command again to continue', interruption(io.stop));
         if (error instanceof UserError) throw error;
         const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
         const why = clean(messageOf(cause) || 'connection failed');
@@ -172,7 +178,7 @@ function mlflowAt(address: string, io: Pick<Io, 'env' | 'stop'>) {
     const isAccess = status === 401 || status === 403;
     const remedy = isAccess ? CREDENTIALS : clean(typeof code === 'string' ? code : 'check --tracking-uri');
     const said = typeof message === 'string' ? `: ${clean(message)}` : '';
-    const what = `the MLflow server at ${root} refuses (${status})${said}; ${remedy}`;
+    const what = `the MLflow server at ${root} refused the request (${status})${said}; ${remedy}`;
     throw new UserError(what, isAccess ? EXIT.authRefused : EXIT.unavailable);
   }
   return {

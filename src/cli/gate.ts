@@ -54,13 +54,13 @@ type GateSettings = Settings<typeof GATE_OPTIONS>;
 
 export const command = defineCommand({
   description:
-    'Decides whether a candidate passes, by the interval of its paired difference from a base. Exit codes: 0 GO, 4 NO-GO, 5 INCONCLUSIVE (not enough evidence), 3 INCOMPLETE (evidence is missing), 0 ADVICE (there was nothing to decide).',
+    'Decides whether a candidate passes, based on the interval of its paired difference from a base. Exit codes: 0 GO, 4 NO-GO, 5 INCONCLUSIVE (not enough evidence), 3 INCOMPLETE (evidence is missing), 0 ADVICE (there was nothing to decide).',
   examples: {
     'awb gate step-100 step-200': 'two checkpoints, the default policy',
     'awb gate base.jsonl new.jsonl --policy gate.yaml --junit gate.xml': 'a policy, and a report for CI',
     'awb gate step-100 step-200 --looks 1,3': 'decide after one repeat, and again after three',
     'awb gate step-200 --min-overall 55 --min terminal=50': 'a floor, without a base',
-    'awb gate --base published:Qwen-AgentWorld-35B-A3B step-200': 'a published row, as advice',
+    'awb gate --base published:Qwen-AgentWorld-35B-A3B step-200': 'against a published row, as advice only',
   },
   options: GATE_OPTIONS,
   operands: ['base', 'candidate'],

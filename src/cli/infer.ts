@@ -35,7 +35,7 @@ export const command = defineCommand({
   examples: {
     'awb infer --data-dir data --model-base-url http://localhost:8000/v1 \\\n  --model-name my-world-model --output-dir results/step-100':
       'the whole benchmark',
-    'awb infer … --batch-dir batch': 'by files for a batch engine; docs/batch.md',
+    'awb infer … --batch-dir batch': 'through files for a batch engine; see docs/batch.md',
     'awb infer … --dry-run': 'a cost estimate; nothing is asked or written',
     'awb infer … --shard 1/4': 'a part of the rows; awb merge joins the parts',
     'awb infer … --sample 20 --label step-100 --meta step=100': '20 rows of each domain',
@@ -129,5 +129,5 @@ function requireOneModel(settings: InferSettings): void {
 function remarkOnChoice(chosen: number, { manifest: { counts } }: StageResult): string | undefined {
   const before = counts.chosen - counts.absent - chosen;
   if (before <= 0) return undefined;
-  return `this command chose ${counted(chosen, 'row')}; ${before} more from earlier commands ${before === 1 ? 'is' : 'are'} in the same file (for only this choice, use --fresh or another --output-dir)`;
+  return `this command chose ${counted(chosen, 'row')}; ${before} more from earlier commands ${before === 1 ? 'is' : 'are'} in the same file (to get only the chosen rows, use --fresh or another --output-dir)`;
 }

@@ -29,7 +29,7 @@ export const command = defineCommand({
     'awb judge results/step-100 \\\n  --judge-base-url https://api.openai.com/v1 --judge-model gpt-5.2':
       'the bundled rubric',
     'awb judge … --rubrics official': "the paper's judge: its prompts (fetched at a fixed commit) and its parser",
-    'awb judge … --batch-dir batch': 'by batch files, at half the price; docs/batch.md',
+    'awb judge … --batch-dir batch': 'through batch files, at half the price; see docs/batch.md',
     'awb judge … --dry-run': 'a cost estimate; nothing is asked or written',
     'awb judge results/step-100 --mode metrics': 'text metrics, no judge needed',
     'awb judge … --mode reference --reference base/predictions.jsonl':
@@ -91,7 +91,7 @@ async function runJudge(settings: JudgeSettings, io: Io, shown: ShownSettings): 
   }
 }
 
-const ALIKE = 'at temperature 0 a judge is likely to repeat itself, so that --judge-repeats only costs more';
+const ALIKE = 'at temperature 0 a judge is likely to repeat itself, so --judge-repeats only adds cost';
 
 async function judgeAll(work: Judging): Promise<ExitCode> {
   const { settings, io, mode, method, dir, predictions } = work;
@@ -115,7 +115,7 @@ async function judgeAll(work: Judging): Promise<ExitCode> {
       printStageResult(io, settings, result, {
         noun: mode.noun,
         remark: remarkOnRepeats(result.manifest),
-        absent: 'without prediction',
+        absent: 'without a prediction',
         final: FINAL_FAILURES,
         next: scoring(result.manifest.counts, shownPath(join(dir, `${name}.jsonl`), io), programName(io)),
       });

@@ -1,4 +1,4 @@
-// awb leaderboard: runs judged in the same way, in any format.
+// awb leaderboard: compares runs that were judged in the same way, in any output format.
 
 import { EXIT, heedStop, inputMissing } from '../core/errors.js';
 import { keysOf } from '../core/groups.js';
@@ -25,7 +25,7 @@ const FORMAT_HELP = "format of the table (default: by the file's ending); hf: on
 
 export const command = defineCommand({
   description:
-    'Compares the runs of one or more SQLite files, in one block for each way of judging. Marks the best of each column and what cannot be told from it.',
+    'Compares the runs of one or more SQLite files, in one block for each way of judging. Marks the best of each column and what cannot be distinguished from it.',
   examples: {
     'awb leaderboard --with-published': 'the published models next to yours',
     'awb leaderboard --db a.sqlite,b.sqlite --show all --output board.html': 'a web page',
@@ -35,11 +35,11 @@ export const command = defineCommand({
     ...under('Runs', {
       db: option.list('FILE', 'SQLite files of awb score', { default: [DEFAULT_DB] }),
       run: option.list('NAME', 'only these runs, by label or number'),
-      show: option.choice(['latest', 'best', 'all'], 'which runs of one name', { default: 'latest' }),
-      per: option.choice(['label', 'model'], 'names runs that have both', { default: 'label' }),
+      show: option.choice(['latest', 'best', 'all'], 'which of several runs with one name', { default: 'latest' }),
+      per: option.choice(['label', 'model'], 'name to show for runs that have both', { default: 'label' }),
       'with-published': option.flag('add the fourteen published rows to the official block'),
       'assume-same': option.flag('assume the same judge and protocol for runs that did not record them'),
-      'min-coverage': option.number('coverage that a run needs to be tested', { min: 0, max: 1, default: 0.99 }),
+      'min-coverage': option.number('minimum coverage for a run to be tested', { min: 0, max: 1, default: 0.99 }),
     }),
     ...under('Table', {
       columns: option.list('A,B', 'columns, such as mcp,web,overall,interval,facts-recall,cost,tokens'),
@@ -47,7 +47,7 @@ export const command = defineCommand({
       dimensions: option.flag('add the five dimensions, each a mean over domains'),
       measure: option.text('NAME', 'measure of runs without ratings (default: the main one of their mode)'),
       format: option.choice(keysOf(FORMATS), FORMAT_HELP),
-      output: option.text('FILE', 'write it to a file instead of stdout', { short: 'o' }),
+      output: option.text('FILE', 'file to write instead of stdout', { short: 'o' }),
       open: OPEN,
     }),
     ...EXPLAIN,

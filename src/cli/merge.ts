@@ -95,8 +95,8 @@ function linesOf({ name, parts: all, join, manifest, missing, reasons }: JoinedR
       ({ name, manifest: { state } }) =>
         !['complete', 'incomplete'].includes(state) && `${name} is ${state}: its rows so far are merged`,
     ),
-    several(join.alike, 'with the same record: it counts once'),
-    several(join.mended, 'failed in one of them: the other counts'),
+    several(join.alike, 'have the same record: it counts once'),
+    several(join.mended, 'failed in one of them: the other record counts'),
     ...join.damages,
     output !== undefined && `written: ${shownPath(output.file, io)}`,
     isLacking && kind !== 'judge' && "next: run the parts' command without --shard into this folder, for missing rows",
@@ -157,7 +157,9 @@ async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io) {
     const { dir: from, dataset } = await dataAt(begunAs.data.dir);
     const { fingerprint } = dataset;
     if (identity.data !== fingerprint) {
-      throw identityDiffers(`the rows in ${from} differ from those of the parts; name theirs with --data-dir`);
+      throw identityDiffers(
+        `the rows in ${from} differ from those of the parts; name the data of the parts with --data-dir`,
+      );
     }
     const manifest = { ...begunAs, data: { dir: from, rows: dataset.rows.length, fingerprint } };
     const parts = begun.map((part) => settingsIn(part.manifest));
@@ -183,7 +185,7 @@ async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io) {
     const { run } = asObject(identity.predictions);
     if (run !== whole.manifest?.fingerprint) {
       throw identityDiffers(
-        `${name}.jsonl of the parts judges other predictions than ${shownPath(whole.path, io)}; merge the judged ones`,
+        `${name}.jsonl of the parts was not made from ${shownPath(whole.path, io)}; merge the predictions that were judged`,
       );
     }
     const isLean = whole.manifest !== undefined && settingsIn(whole.manifest).lean;
@@ -262,7 +264,7 @@ async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io) {
 /** The parts that have rows. */
 const begunIn = ({ parts }: Joining) => parts.filter(({ isBegun }) => isBegun);
 
-// How each kind of run reads a joined journal: which records count, which rows there are, and the output as its own command writes it.
+// How each kind of run reads a joined journal: which records count, which rows the run has, and how its own command writes the output.
 
 const TEXTS = z.array(z.string()).catch([]);
 const COUNT = z.int().optional().catch(undefined);

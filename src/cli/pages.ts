@@ -35,7 +35,7 @@ export const report = defineCommand({
     compare: option.text('RUN', 'another run to compare with'),
     db: RUN_OPTIONS.db,
     'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean rows'),
-    methods: option.flag("write a paragraph for a paper's methods section instead; in LaTeX to a FILE.tex"),
+    methods: option.flag("write a paragraph for a paper's methods section instead, in LaTeX if FILE ends in .tex"),
     output: option.text('FILE', 'file to write (default: report.html; --methods: stdout)', { short: 'o' }),
     open: OPEN,
     'inline-limit': option.number('leave histories out if all texts exceed this many MB', { min: 0, default: 60 }),
@@ -57,7 +57,7 @@ export const report = defineCommand({
       return EXIT.done;
     }
     if (other !== undefined && run.made.mode === 'scenarios') {
-      throw new UserError('--compare is for judged runs; awb leaderboard holds runs on scenarios against each other');
+      throw new UserError('--compare is for judged runs; awb leaderboard compares scenario runs');
     }
     const { documents, samples, isCut } = await reportDocuments(
       shareable(run),
@@ -97,7 +97,7 @@ function shareable(run: ReadRun): ReadRun {
 
 /**
  * The documents of a report on a run, and on a run to compare it with. Histories are left out if there is no room; those of the other run
- * always are, since both have the same.
+ * are always left out, since both runs have the same.
  */
 async function reportDocuments(
   run: ReadRun,
@@ -172,7 +172,8 @@ export const rate = defineCommand({
     if (blind !== (settings.other !== undefined)) {
       throw new UserError('--blind mixes two runs; give the flag and a second run, or neither');
     }
-    if (settings.run === settings.other) throw new UserError(`both runs are "${settings.run}"; name two that differ`);
+    if (settings.run === settings.other)
+      throw new UserError(`both runs are "${settings.run}"; name two different runs`);
     const run = shareable(await readRun(settings.run, settings, io));
     const other = settings.other === undefined ? undefined : shareable(await readRun(settings.other, settings, io));
     const drawn = other === undefined ? drawSamples(run.rows, settings) : drawBlind(run.rows, other.rows, settings);

@@ -23,15 +23,17 @@ export const command = defineCommand({
     judged: option.list('RUN', 'judged files (or folders) of the same predictions and rubrics', { required: true }),
     output: option.text('FILE', 'the judged file to write', { short: 'o', required: true }),
     combine: option.choice(keysOf(COMBINATIONS), "how the judges' ratings become one", { default: 'mean' }),
-    quorum: option.integer("judges that a row needs (default: all); each judge's offset is then removed", { min: 1 }),
-    fresh: option.flag('replace an existing file; the old one is kept aside'),
+    quorum: option.integer("judges that must have rated a row (default: all); if set, each judge's offset is removed", {
+      min: 1,
+    }),
+    fresh: option.flag('replace an existing file; the old one is moved aside'),
   },
   operands: ['judged'],
   async run(settings, io, shown) {
     const { combine, quorum, fresh } = settings;
     const members = await readMembers(settings.judged, io);
     if (quorum !== undefined && quorum > members.length) {
-      throw new UserError(`--quorum ${quorum} is more than the ${members.length} judges of this panel; give fewer`);
+      throw new UserError(`--quorum ${quorum} is more than the ${members.length} judges of this panel; lower it`);
     }
     const path = resolve(io.cwd, settings.output);
     const joined = joinMembers(members, { combine, quorum });

@@ -72,7 +72,7 @@ export const command = defineCommand({
   },
 });
 
-/** The command lines of awb that ask rows and measure them by text metrics. */
+/** The awb command lines that predict rows and measure the predictions by text metrics. */
 function stepsOf(folder: string, label: string, asking: readonly string[]): (readonly string[])[] {
   return [
     ['infer', ...asking, '--output-dir', folder, '--label', label],

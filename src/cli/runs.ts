@@ -65,7 +65,7 @@ export const show = defineCommand({
     'Shows everything about a stored run: its settings, scores and failures, and whether its judged file is still the one that was scored.',
   examples: {
     'awb runs show step-100': 'by its label',
-    'awb runs show 3 --json | jq .source_state': 'by its number: same, changed, missing or unreadable',
+    'awb runs show 3 --json | jq .source_state': 'the state of its judged file: same, changed, missing or unreadable',
   },
   options: { run: RUN, db: RUN_OPTIONS.db, ...EXPLAIN },
   operands: ['run'],
@@ -142,7 +142,7 @@ export const remove = defineCommand({
       io.stdout.write(`${table}\nabout ${bytesText(bytes)}; judged files and journals stay\n`);
     }
     for (const { id, source } of runs.filter(({ sourceExists }) => !sourceExists && !quiet)) {
-      const moved = `${shownPath(source, io)} no longer exists; if it was moved, awb score on its new place stores run ${id} again`;
+      const moved = `${shownPath(source, io)} no longer exists; if it was moved, run awb score on the new path to store run ${id} again`;
       io.stderr.write(`warning: ${moved}\n`);
     }
     if (!yes) throw new UserError(`nothing was removed; add --yes to remove ${counted(runs.length, 'run')}`);
@@ -151,7 +151,7 @@ export const remove = defineCommand({
 });
 
 function roomText(db: string, { before, after }: { readonly before: Space; readonly after: Space }): string {
-  const free = `${bytesText(after.freeBytes)} of ${db} are free for later runs; they could not be returned to the disk, since another process writes the file or the disk has no room for a copy`;
+  const free = `${bytesText(after.freeBytes)} of ${db} are free for later runs; they could not be returned to the disk, since another process is writing the file or the disk has no room for a copy`;
   const freed = `${bytesText(before.bytes - after.bytes)} freed, ${db} has ${bytesText(after.bytes)}`;
-  return `room: ${after.freeBytes > 0 ? free : freed}`;
+  return `space: ${after.freeBytes > 0 ? free : freed}`;
 }

@@ -41,7 +41,7 @@ export const command = defineCommand({
     db: option.text('FILE', 'SQLite file for any number of runs', { default: DEFAULT_DB }),
     label: option.text('TEXT', "name of the checkpoint (default: the run's own)", { check: shortLabel }),
     'teacher-forced': option.text('RUN', 'for a rollout: the run with true histories, to measure drift'),
-    'min-coverage': option.number('least share of rows scored in each domain, else exit 3', {
+    'min-coverage': option.number('minimum share of scored rows in each domain; exit 3 below it', {
       min: 0,
       max: 1,
       default: LEAST_COVERAGE,

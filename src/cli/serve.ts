@@ -26,10 +26,10 @@ port: option.integer('port; 0 for a free one', { min: 0, max: 65535, default: 80
 alias: option.list('NAME', 'another name for the model; repeatable'),
 'api-key': option.text('KEY', 'key that clients must send; required except on loopback', { secret: true }),
 queue: option.integer('requests that may wait; more get 429', { min: 0, default: 256 }),
-'until-stdin-closes': option.flag('exit when standard input closes (with the parent)'),
+'until-stdin-closes': option.flag('exit when standard input closes (when the parent ends)'),
 }),
   ...under('Hardware', {
-parallel: option.integer('slots; 1 for exact reruns', { min: 1, max: 256, default: 1 }),
+parallel: option.integer('number of slots; 1 for exactly reproducible replies', { min: 1, max: 256, default: 1 }),
 context: option.integer('tokens per slot (default: as many as fit)', { min: 256 }),
 gpu: option.choice(['auto', 'cuda', 'vulkan', 'metal', 'off'], 'backend', { default: 'auto' }),
 'gpu-layers': option.integer('layers on the GPU (default: as many as fit)', { min: 0 }),
@@ -38,7 +38,7 @@ gpu: option.choice(['auto', 'cuda', 'vulkan', 'metal', 'off'], 'backend', { defa
 threads: option.integer('CPU threads (default: cores minus one)', { min: 1 }),
 'batch-size': option.integer('tokens per evaluation', { min: 16, max: 65536, default: 512 }),
 'checkpoint-memory': option.integer('MiB of host memory for states that later turns can resume', { min: 0, default: 2048 }),
-'thinking-budget': option.integer('most thinking tokens (default: no limit)', { min: 0 }),
+'thinking-budget': option.integer('maximum thinking tokens (default: no limit)', { min: 0 }),
 }),
 } as const satisfies OptionTable;
 
@@ -54,7 +54,7 @@ export const command = defineCommand({
   examples: {
     [`awb serve --model ${AGENTWORLD.name} --parallel 4`]: 'the reference model; downloads 20 GB the first time',
     'awb serve --model my-checkpoint-Q8_0.gguf --port 8081': 'a file of your own',
-    'awb infer --data-dir data --local my-checkpoint-Q8_0.gguf': 'serve, infer and stop in one',
+    'awb infer --data-dir data --local my-checkpoint-Q8_0.gguf': 'serve, infer and stop in one command',
   },
   daily: 'host port api-key parallel context gpu',
   options: OPTIONS,
@@ -120,7 +120,7 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
     if (engine !== undefined) {
       io.stdout.write(started(settings, { schema: 'awb.serve/1', url: `${server.url}/v1`, model: engine.facts }));
       await stopped;
-      if (io.stop.aborted) say('stopping: running requests may finish; interrupt again to end at once');
+      if (io.stop.aborted) say('stopping: running requests may finish; interrupt again to stop immediately');
     }
     await server.close(engine !== undefined && io.stop.aborted ? DRAIN_MS : 0);
     await opening.then((loaded) => loaded.close()).catch(() => undefined);

@@ -42,7 +42,7 @@ async function status(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitC
     else runs.push(...found);
   }
   if (runs.length === 0) {
-    const remedy = 'name the --output-dir of a run; a run has a manifest once it starts asking';
+    const remedy = 'name the --output-dir of a run; a run has a manifest once it has started sending requests';
     throw inputMissing(`${without.join('; ')}; ${remedy}`);
   }
   // Globs may name other folders, which are only noted. The default folders were not typed, so they are left out silently.

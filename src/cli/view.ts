@@ -23,7 +23,7 @@ export const command = defineCommand({
   examples: {
     'awb view': 'awb.sqlite and results in this folder',
     'awb view runs.sqlite shards': 'a SQLite file, and a folder of runs',
-    'awb view --bundle site': 'the same as static files, for a disk or any web server',
+    'awb view --bundle site': 'the same as static files, to open from disk or from any web server',
     'awb view --host 0.0.0.0 --no-open': 'for other machines, with a token in the address',
   },
   options: {

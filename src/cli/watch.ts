@@ -27,7 +27,7 @@ import { wordsOf } from './watch/processes.js';
 
 export const command = defineCommand({
   description:
-    'Evaluates every checkpoint that arrives in a folder, one at a time: --serve-command serves it, then awb infer, judge, score and gate run with the settings of the configuration file. The gate compares it with the fixed --base; the difference from the last GO is shown for information. The same command continues after any kill. Exit codes of --once, the worst of all checkpoints: 0 GO or nothing new, 5 INCONCLUSIVE, 3 INCOMPLETE, 4 NO-GO, 69 a checkpoint could not be evaluated.',
+    'Evaluates every checkpoint that arrives in a folder, one at a time: --serve-command serves it, then awb infer, judge, score and gate run with the settings of the configuration file. The gate compares it with the fixed --base; the difference from the last GO is shown for information. The same command resumes after any interruption, even a kill. Exit codes of --once, the worst of all checkpoints: 0 GO or nothing new, 5 INCONCLUSIVE, 3 INCOMPLETE, 4 NO-GO, 69 a checkpoint could not be evaluated.',
   examples: {
     "awb watch checkpoints --config awb.yaml --base step-0 \\\n  --serve-command 'vllm serve {checkpoint} --port {port}'":
       'until it is interrupted',
@@ -67,7 +67,7 @@ interface Pinned extends Pick<ReadRun, 'source' | 'sha256'> {
 }
 
 /**
- * The name of the run that was the base at the first start, whatever was labelled or scored since.
+ * The name of the run that was the base at the first start, even if other runs were labelled or scored since.
  * @throws UserError: 2 for a base that is not a run, or is ambiguous; 78 if it has become another run
  */
 async function fixedBase({ base, db, outputDir }: WatchSettings, io: Io): Promise<string> {
@@ -81,11 +81,11 @@ async function fixedBase({ base, db, outputDir }: WatchSettings, io: Io): Promis
     await writeJson(path, { schema: 'awb.watch-base/1', base, run, source, sha256 } satisfies Pinned & JsonObject);
     return run;
   }
-  const holds = `by ${shownPath(path, io)}, the base is ${pinned.base} (${shownPath(pinned.source, io)})`;
+  const holds = `according to ${shownPath(path, io)}, the base is ${pinned.base} (${shownPath(pinned.source, io)})`;
   const isSame = async (name: string) => (await read(name)).sha256 === pinned.sha256;
   if (base !== pinned.base && !(await isSame(base))) {
     throw identityDiffers(
-      `${holds}, but --base ${oneLine(base, 80)} is another run; give --base ${shellLine([pinned.base])}, or another --output-dir`,
+      `${holds}, but --base ${oneLine(base, 80)} is a different run; give --base ${shellLine([pinned.base])}, or another --output-dir`,
     );
   }
   const isThere = await isSame(pinned.run).catch((error: unknown) => {
@@ -94,7 +94,7 @@ async function fixedBase({ base, db, outputDir }: WatchSettings, io: Io): Promis
   });
   if (isThere) return pinned.run;
   throw identityDiffers(
-    `${holds} as scored at the first start, which no longer exists; restore the judged file of SHA-256 ${pinned.sha256.slice(0, 12)} and run awb score on it, or give another --output-dir`,
+    `${holds}, but the version scored at the first start no longer exists; restore the judged file of SHA-256 ${pinned.sha256.slice(0, 12)} and run awb score on it, or give another --output-dir`,
   );
 }
 
@@ -116,9 +116,12 @@ async function watch(settings: WatchSettings, baseOf: Work['baseOf'], io: Io): P
   await mkdir(outputDir, { recursive: true }).catch((error: unknown) => {
     throw cannotCreate(`cannot create ${settings.outputDir} (${codeOf(error)}); choose another --output-dir`);
   });
-  const release = await lockFile(join(outputDir, '.watch.lock'), `another awb watch works in ${settings.outputDir}`);
+  const release = await lockFile(
+    join(outputDir, '.watch.lock'),
+    `another awb watch is working in ${settings.outputDir}`,
+  );
   const say = logTo(join(outputDir, 'watch.jsonl'), io.stderr, settings.quiet);
-  io.setLastWords('ended at once: the same command continues');
+  io.setLastWords('stopped immediately: run the same command again to continue');
   try {
     await baseOf();
     await say('started', `watching ${dir}, base ${settings.base}`, { dir, base: settings.base });
@@ -138,7 +141,7 @@ async function watch(settings: WatchSettings, baseOf: Work['baseOf'], io: Io): P
   } finally {
     release();
   }
-  await say('stopped', 'interrupted; the same command continues');
+  await say('stopped', 'interrupted; run the same command again to continue');
   return interruption(io.stop);
 }
 
@@ -154,7 +157,7 @@ function logTo(path: string, stderr: TextSink, quiet: boolean): Say {
   };
 }
 
-/** Evaluates the checkpoints that are due, in order. One that arrives meanwhile is found at the next look. */
+/** Evaluates the checkpoints that are due, in order. One that arrives in the meantime is found by the next scan. */
 async function lookOnce(work: Work, dir: string) {
   const { settings, io, outputDir } = work;
   const told: Awaited<ReturnType<typeof evaluate>>[] = [];
@@ -182,7 +185,9 @@ function requireCommands({ serveCommand, onResult, endpoint, port }: WatchSettin
   wordsOf(onResult, '--on-result');
   const names = (name: string) => words.some((word) => word.includes(`{${name}}`));
   if (!names('checkpoint') && !names('name')) {
-    throw new UserError('--serve-command has no {checkpoint}: it would serve the same model each time; add it');
+    throw new UserError(
+      '--serve-command has no {checkpoint}: it would serve the same model each time; add {checkpoint}',
+    );
   }
   if (!names('port') && port === undefined && endpoint.includes('{port}')) {
     throw new UserError('--serve-command has no {port}; add it, or name the port of the server with --port');

@@ -38,7 +38,7 @@ export interface Spending {
   readonly domains: ReadonlyMap<Domain, Cost>;
 }
 
-/** What a run cost; an absent party is unknown. */
+/** What a run cost; absent for a model whose cost is unknown. */
 export type RunCosts = Readonly<Partial<Record<Asked, Spending>>>;
 
 /** The cost when no model is called, as for baselines and text measures. */

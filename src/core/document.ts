@@ -6,7 +6,7 @@ import type { Estimate } from './types.js';
 
 type CamelCase<Name> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<CamelCase<Tail>>}` : Name;
 
-/** The source of a document: its keys in camelCase. What is null in the document may be absent here, or `Missing`. */
+/** The input of a document: its keys in camelCase. What is null in the document may be absent here, or `Missing`. */
 export type SourceOf<Document, Missing = undefined> = Document extends readonly (infer Item)[]
   ? readonly SourceOf<Item, Missing>[]
   : Document extends object

@@ -54,7 +54,7 @@ export function interruption(stop: AbortSignal): ExitCode {
 
 /** @throws UserError (130 or 143) if the user interrupted a command that has nothing to save. */
 export function throwIfStopped(stop: AbortSignal | undefined): void {
-  if (stop?.aborted) throw new UserError('interrupted; the same command starts over', interruption(stop));
+  if (stop?.aborted) throw new UserError('interrupted; run the same command to start over', interruption(stop));
 }
 
 /** Lets signals in that arrived during a long calculation. @throws UserError as `throwIfStopped` */
@@ -87,13 +87,13 @@ export function messageOf(error: unknown): string {
  * @throws Error
  */
 export function present<T>(value: T | undefined): T {
-  if (value === undefined) throw new Error('a value is missing that had to be there');
+  if (value === undefined) throw new Error('a required value is missing');
   return value;
 }
 
-// Closing what is open, whatever is thrown meanwhile.
+// Closes what was opened, whatever is thrown in the meantime.
 
-/** What `use` returns for something open, which is closed afterwards in any case. */
+/** Passes something open to `use`, and returns its result; closes it afterwards in any case. */
 export async function closing<Open extends { close(): unknown }, T>(
   opened: Open,
   use: (opened: Open) => Promise<T>,
@@ -105,7 +105,7 @@ export async function closing<Open extends { close(): unknown }, T>(
   }
 }
 
-/** What `make` returns; only if it fails is the open thing closed. */
+/** Returns what `make` returns; closes `opened` only if that fails. */
 export async function closingOnFailure<T>(opened: { close(): unknown }, make: () => Promise<T>): Promise<T> {
   try {
     return await make();

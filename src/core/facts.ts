@@ -40,7 +40,7 @@ export function quotesIn(facts: readonly Fact[], texts: readonly string[]): { gi
 
 /** The facts in a JSON value, or the reason why it is not a checklist: all of it must be as requested. */
 export function readFacts(value: unknown): readonly Fact[] | string {
-  if (value === undefined) return 'the verdict holds no "facts"';
+  if (value === undefined) return 'the verdict contains no "facts"';
   // Checked before looking at each fact, since a reply may contain any number.
   if (Array.isArray(value) && value.length > MOST_FACTS) return `"facts" has more than ${MOST_FACTS} facts`;
   const { data, error } = FACTS.safeParse(value);

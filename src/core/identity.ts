@@ -45,9 +45,9 @@ export function requireSameIdentity(before: Identity, now: Identity, where: stri
   if (differences.length === 0) return;
   throw identityDiffers(
     [
-      `${where} was started with other settings, and rows of both must not mix:`,
+      `${where} was started with different settings; rows made under different settings must not be mixed:`,
       ...differences.map((difference) => `  ${difference}`),
-      'Give the earlier settings to continue it (with the earlier version of awb if its bundled texts differ), another --output-dir to keep both, or --fresh to start over (the old files are kept aside).',
+      'Use the earlier settings to continue it (with the earlier version of awb if its bundled texts differ), another --output-dir to keep both, or --fresh to start over (the old files are moved aside).',
     ].join('\n'),
   );
 }

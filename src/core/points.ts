@@ -62,7 +62,7 @@ export function countedPoints(row: JudgedRow, figure: Figure): number | undefine
   return rating === undefined ? undefined : ratingToPoints(rating);
 }
 
-/** The figures of a rated row that no judge can have meant: outside 1 to 5, and not the 0 of an unrated dimension. */
+/** The impossible figures of a rated row: outside 1 to 5, and not the 0 of an unrated dimension. */
 export function impossibleFigures(row: JudgedRow): Figure[] {
   return FIGURES.filter((figure) => isImpossible(row, figure));
 }

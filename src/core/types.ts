@@ -328,7 +328,7 @@ export interface Asking {
   make(): Promise<ModelRequest>;
   /** Receives each piece of the reply as it arrives, without secrets. */
   hear?(piece: string, kind: 'content' | 'reasoning'): void;
-  /** A try has failed and another follows, after `waitMs` unless something else comes first: everything heard so far is void. */
+  /** A try has failed and another follows, after `waitMs` unless something else comes first: everything received so far is void. */
   again?(reason: string, waitMs: number): void;
 }
 
@@ -407,7 +407,7 @@ interface PartReport {
   readonly bytes: number;
   /** Requests with a result, usable or not. */
   readonly answered: number;
-  /** Requests that the run waits for: rows asked in another way meanwhile need no result any more. */
+  /** Requests that the run waits for: rows that were asked in another way since then no longer need a result. */
   readonly awaited: number;
 }
 

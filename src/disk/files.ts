@@ -11,7 +11,7 @@ import { type JsonObject, parseObject } from '../core/json.js';
 type Pieces = Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>;
 
 const RUN_AGAIN = 'every finished row is safe in the journal, so fix that and run the same command again';
-/** Names of a process's own open files. Replacing the file behind such a name would not reach a process that has it open. */
+/** Names that refer to a process's own open files. Replacing such a file would not affect a process that has it open. */
 const OPEN_FILE = /^\/(dev\/(stdin|stdout|stderr|fd\/\d+)|proc\/(self|\d+)\/fd\/\d+)$/;
 
 /**

@@ -58,14 +58,14 @@ export class Appender {
     this.#requireUntouched();
     let written = 0;
     while (written < bytes.length) {
-      // Only copies into the system's memory; handing it to a thread would cost each slot a turn of a busy event loop.
+      // Only copies into the system's memory; writing on a thread would cost each slot a turn of a busy event loop.
       written += writeSync(this.handle.fd, bytes, written, bytes.length - written, this.end + written);
     }
     await this.handle.datasync();
     this.end += bytes.length;
   }
 
-  /** Otherwise a run whose journal was deleted or emptied would keep paying for rows that are not kept. */
+  /** Detects a deleted or emptied journal: the run would keep paying for rows that are not kept. */
   #requireUntouched(): void {
     const { nlink, size } = fstatSync(this.handle.fd);
     if (size >= this.end && (nlink > 0 || this.#links === 0)) return;

@@ -20,7 +20,7 @@ export async function lockFile(path: string, busy: string): Promise<() => void> 
       // Otherwise SQLite would create a journal file next to the lock.
       database.exec('PRAGMA journal_mode = MEMORY');
       database.exec('BEGIN EXCLUSIVE');
-      // Between opening and locking, the previous holder may have removed the file, which then excludes no one.
+      // Between opening and locking, the previous holder may have removed the file, which then locks nothing.
       const after = standing(path);
       if (before !== undefined && before.ino === after?.ino && before.ctimeNs === after.ctimeNs) break;
       database.close();

@@ -38,7 +38,7 @@ export async function parseYaml(
   if (broken !== undefined) {
     const where = `${path}:${lineAt(broken.pos[0])}`;
     if (broken.code !== 'DUPLICATE_KEY') throw refuse(where, broken.message);
-    throw new UserError(`${where}: this key is there twice; remove one of them`, exitCode);
+    throw new UserError(`${where}: this key appears twice; remove one of them`, exitCode);
   }
   const plain: YamlFile['plain'] = (node) =>
     guarded(() => {

@@ -155,7 +155,7 @@ export function inferIdentity(work: Inference, stored: Manifest | undefined): Id
   };
 }
 
-/** The state in a prediction's record. @throws TypeError for what infer never writes. */
+/** The state in a prediction's record. @throws TypeError for a record that infer cannot have written. */
 export function predictionState({ row }: JournalRecord): RowState {
   const prediction = recordedPrediction(row);
   return {
@@ -195,7 +195,7 @@ export function jobsOf(
 
 /**
  * With `prefix`, the repeats of a row are consecutive: they share their complete prompt, and only the first one pays for it in full.
- * With other orders, every row is asked once before any is asked again. To get that with `prefix`, run the command once without
+ * With other orders, every row is asked once before any is repeated. To get that with `prefix`, run the command once without
  * repeats, and once with them.
  * @param jobs as `jobsOf` gives them for these rows and repeats
  */

@@ -32,14 +32,14 @@ export const LIKELIHOOD_OPTIONS = {
 
 type LikelihoodSettings = Settings<typeof LIKELIHOOD_OPTIONS>;
 
-/** The settings in the form of all stages: one token, since servers accept no fewer, and the likeliest one, so that nothing is random. */
+/** The settings in the form of all stages: one output token, the fewest that servers accept, chosen greedily so that nothing is random. */
 export function askedAs(settings: LikelihoodSettings): LikelihoodSettings & AskingSettings {
   return {
     ...settings,
     ...{ maxTokens: 1, temperature: 0, allowParamDrop: false, fitMaxTokens: false, stream: false },
     ...{ topP: undefined, topK: undefined, minP: undefined, presencePenalty: undefined, reasoningEffort: undefined },
     ...{ seed: undefined, preset: undefined },
-    // Complete replies show no first token and no gap.
+    // Replies that are not streamed have neither a first token nor gaps.
     firstTokenTimeout: ASKING_OPTIONS['first-token-timeout'].default,
     gapTimeout: ASKING_OPTIONS['gap-timeout'].default,
   };
@@ -50,7 +50,7 @@ interface Measuring extends Omit<Inference, 'settings'> {
   readonly settings: LikelihoodSettings & AskingSettings;
 }
 
-/** Every row is asked once: the same text has the same cost each time. */
+/** Every row is asked once: the same text gets the same score each time. */
 const ONCE = 1;
 
 /** The chosen rows as a stage. @throws UserError (2) for a budget in dollars without a price */
@@ -126,7 +126,7 @@ export function trueReply(truth: string): string {
  */
 export function costOfTruth(scores: readonly TokenScore[], truth: string) {
   const bytes = Buffer.byteLength(truth);
-  if (bytes === 0) return { flaw: 'the true observation is empty, and has no bytes to spread bits over' };
+  if (bytes === 0) return { flaw: 'the true observation is empty, so bits per byte cannot be computed' };
   const text = scores.map((score) => score.text).join('');
   const opens = [...text.matchAll(new RegExp(OPEN, 'g'))];
   // Tags within the truth are between the two wanted ones.

@@ -46,7 +46,7 @@ export const SYSTEM_PROMPT_OPTIONS = {
   ...under('Model', {
     'system-prompt': option.text(
       'WHICH',
-      "row: the row's own; bundled: its domain's; bundled+row: that and then the row's; or a FILE for all rows",
+      "row: the row's own; bundled: its domain's; bundled+row: both, in this order; or a FILE for all rows",
       { default: 'row' },
     ),
     'domain-prompts': option.text('DIR', 'folder of <domain>.txt that extend or replace the bundled prompts'),
@@ -80,7 +80,7 @@ export async function openSystemPrompts(
 }
 
 /**
- * The same for worlds that begin with nothing: no row has a prompt for them, so `row` means the bundled ones.
+ * The same for worlds that begin empty: no row has a prompt for them, so `row` means the bundled ones.
  * @throws UserError as `openSystemPrompts`
  */
 export function openFreshPrompts(settings: SystemPromptSettings, io: Pick<Io, 'cwd'>): Promise<SystemPrompts> {
@@ -106,7 +106,7 @@ function bundledPrompts(way: 'bundled' | 'bundled+row', prompts: DomainPrompts) 
     /** Why a domain cannot be asked; undefined if it can. */
     refusal: (domain: string) =>
       prompts.prompt(domain) === undefined
-        ? `there is no bundled system prompt for the domain "${domain}"; put ${domain}.txt into a folder for --domain-prompts, or leave out such rows with --domains, or --system-prompt ${way}`
+        ? `there is no bundled system prompt for the domain "${domain}"; put ${domain}.txt into a folder for --domain-prompts, or exclude such rows with --domains, or omit --system-prompt ${way}`
         : undefined,
     /** Empty if the row has none. */
     of: ({ domain, systemPrompt }: Pick<Sample, 'domain' | 'systemPrompt'>) =>

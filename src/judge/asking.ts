@@ -61,7 +61,7 @@ export function openJudge(run: Run, settings: Readonly<{ maxRetries: number; kee
   const { journal } = run;
   const judged = [...journal.ids()].find((id) => journal.summaryOf(id)?.status === 'ok');
   if (run.identity.snapshot === undefined && judged !== undefined) {
-    // Taken from rows judged earlier, if a kill kept it out of the manifest.
+    // Taken from rows judged earlier if the run was killed before it reached the manifest.
     adoptSnapshot(run, recordedJudgement(journal.read(judged).row).judge.model);
   }
   const watch = legibilityWatch(journal, settings);
@@ -71,7 +71,7 @@ export function openJudge(run: Run, settings: Readonly<{ maxRetries: number; kee
     watch,
     /** The record of a judgement. `seedOf` as in `judgementOf`. */
     async judge(job: Judged, read: () => Promise<Subject>, seedOf: Judging['seedOf'], ask: AskModel) {
-      // With batch files, each further try takes another batch, so an unreadable reply is counted at once.
+      // With batch files, each further try takes another batch, so an unreadable reply is counted immediately.
       const onUnread = (reply: string) => run.batch !== undefined && watch.unread(job.id, reply);
       const askSame: AskModel = async (question) => {
         const outcome = await ask(question);
@@ -93,7 +93,7 @@ function adoptSnapshot(run: Run, served: string | undefined): void {
   if (served === undefined || snapshot === served) return;
   if (snapshot !== undefined) {
     throw identityDiffers(
-      `the judge now answers as "${served}", but the rows before were judged by "${snapshot}": ratings of two judges must not be mixed; name one snapshot in full, or start over with --fresh${run.kind === 'judge' ? ' (--recheck N measures the shift)' : ''}`,
+      `the judge now answers as "${served}", but earlier rows were judged by "${snapshot}": ratings of two judges must not be mixed; request one snapshot by its full name, or start over with --fresh${run.kind === 'judge' ? ' (--recheck N measures the shift)' : ''}`,
     );
   }
   run.identity = { ...run.identity, snapshot: served };

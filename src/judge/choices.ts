@@ -165,8 +165,8 @@ function questionOf(prompt: JudgePrompt, { sample, first, second, truth }: Shown
 function readChoice({ content, finishReason }: ModelReply, mark: string): Choice | Unreadable {
   const choices = markedBlocks(content, mark).map((block) => /^[^\p{L}\p{N}]*([AB])[^\p{L}\p{N}]*$/u.exec(block)?.[1]);
   const [first] = choices;
-  if (first === undefined) return unreadable('the reply holds no A or B in the tag with the mark of its case');
-  if (choices.some((choice) => choice !== first)) return unreadable('the reply holds choices that differ');
+  if (first === undefined) return unreadable('the reply contains no A or B in the tag with the mark of its case');
+  if (choices.some((choice) => choice !== first)) return unreadable('the reply contains different choices');
   if (finishReason === 'length') return unreadable('more may have followed the choice');
   return { status: 'ok', choice: first === 'A' ? 'A' : 'B' };
 }

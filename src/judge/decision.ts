@@ -28,7 +28,7 @@ interface AgentAnswer extends Reading {
 type Answers = readonly [AgentAnswer, AgentAnswer, AgentAnswer, ...AgentAnswer[]];
 
 export const decision: Mode<Answers> = {
-  help: 'an agent, named by --judge-base-url and --judge-model, says what it does next, after the prediction and after the truth',
+  help: 'an agent, named by --judge-base-url and --judge-model, says what it would do next, after the prediction and after the truth',
   noun: 'decisions',
   asksJudge: true,
   asksAgent: true,
@@ -48,14 +48,14 @@ export const decision: Mode<Answers> = {
       identity: { prompts: prompts.fingerprint.slice(0, 12), frame: AGENT_QUESTION },
       refusal: (domain) =>
         prompts.prompt(domain) === undefined
-          ? `there is no agent prompt for the domain "${domain}"; write how it acts there to DIR/agent/${domain}.txt, and name the folder with --domain-prompts DIR`
+          ? `there is no agent prompt for the domain "${domain}"; describe how to act there in DIR/agent/${domain}.txt, and name the folder with --domain-prompts DIR`
           : undefined,
       parts({ sample, gen, beside }) {
         const system = present(prompts.prompt(sample.domain));
         const part = (observation: string, place = ''): Part<AgentAnswer> => ({
           request: () => ({ messages: agentQuestion(system, sample, observation) }),
           read({ content }: ModelReply) {
-            // Text cut off after a complete action does not matter.
+            // A reply that was cut off after a complete action is still usable.
             const read = readAction(sample.domain, content);
             return 'flaw' in read ? unreadable(`${place}${read.flaw}`) : { status: 'ok', action: read.action };
           },

@@ -264,7 +264,7 @@ export async function chooseFile(
   const isFirst = first === undefined && !isStray;
   const derived = `${names.judge}-${fingerprintOf(identity(undefined)).slice(0, 6)}`;
   const name = isFirst ? FIRST : (labelled ?? fileOfLabel(derived));
-  /** Whether a judging has that name that was stopped before anything was judged (a mistyped model, a wrong key): it is replaced. */
+  /** Whether a judging of that name was stopped before it judged anything (a mistyped model, a wrong key); it is then replaced. */
   const replaces = stored.some((judging) => judging.name === name);
   if (isFirst) return { name, replaces, why: undefined };
   const holds =
@@ -301,7 +301,7 @@ export async function recheck(work: Judging, count: number, open: (path: string)
   const { mode, dir, pricing, io } = work;
   const { fresh, dryRun, json } = work.settings;
   if (!mode.asksJudge || !mode.rates) {
-    throw new UserError(`--recheck measures the shift of ratings, but --mode ${work.settings.mode} makes none`);
+    throw new UserError(`--recheck measures the shift of ratings, but --mode ${work.settings.mode} produces none`);
   }
   const stored = await storedJudging(work);
   const judged = join(dir, `${stored.name}.jsonl`);
@@ -377,7 +377,7 @@ function told(
   if (output !== undefined) lines.push(`written: ${output.file}`);
   if (state !== 'complete') {
     const why = stopReason === undefined ? '' : ` ${printable(stopReason)};`;
-    lines.push(`${state}:${why} everything finished is saved; ${wayOn(false, exitCode)}`);
+    lines.push(`${state}:${why} all finished work is saved; ${wayOn(false, exitCode)}`);
   }
   return { document, lines };
 }
@@ -432,7 +432,7 @@ function hasDrifted(shift: Estimate): boolean | undefined {
 }
 
 const CONCLUSIONS = {
-  true: 'the judge has drifted: judge all runs that you compare again, with one judge',
+  true: 'the judge has drifted: rejudge all runs that you compare, with one judge',
   false: 'no drift shown',
-  null: 'no conclusion without an interval: take more rows, from more trajectories',
+  null: 'no conclusion without an interval: recheck more rows, from more trajectories',
 };

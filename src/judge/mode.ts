@@ -15,7 +15,7 @@ export interface Mode<Readings extends readonly Reading[] = readonly Reading[]> 
   readonly noun: string;
   /** Whether it asks a model, which the user then has to name. */
   readonly asksJudge: boolean;
-  /** Whether it asks an agent instead of a judge, to which no calibration applies. Absent if it asks a judge, or no model. */
+  /** Whether it asks an agent instead of a judge; calibrations do not apply to agents. Absent if it asks a judge, or no model. */
   readonly asksAgent?: true;
   /** Whether its records rate the dimensions of the rubric; otherwise they contain only measures. */
   readonly rates: boolean;

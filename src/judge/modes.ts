@@ -36,7 +36,7 @@ const scenarios: Measuring = {
   rates: false,
   measures: SCENARIO_MEASURES,
   lead: 'followed',
-  words: { one: 'scenario measure', many: 'scenario measures', of: 'of what the world model makes of instructions' },
+  words: { one: 'scenario measure', many: 'scenario measures', of: 'of how the world model follows instructions' },
 };
 
 const MEASURING: Readonly<Record<string, Measuring>> = { ...MODES, likelihood, scenarios };

@@ -44,7 +44,7 @@ export const JUDGE_INSTRUMENT = {
     ),
     verdicts: option.choice(
       VERDICT_READINGS,
-      'strict: five ratings of 1 to 5 under the mark of the case; official: as the official script asks and reads (default: by the rubrics)',
+      'strict: five ratings of 1 to 5 with the mark of the case; official: as the official script asks for and reads them (default: depends on the rubrics)',
     ),
     'verdict-schema': option.flag('force verdicts into a JSON schema, with checklist and reasons before the scores'),
     'max-retries': option.integer('maximum tries for a readable verdict', { min: 1, default: 3 }),
@@ -57,10 +57,10 @@ export const JUDGE_OPTIONS = {
       required: true,
     }),
     reference: option.text('FILE', 'for --mode reference, predictions of another world model for the same rows'),
-    'output-dir': option.text('DIR', 'folder of judged.jsonl (default: that of the predictions)'),
+    'output-dir': option.text('DIR', 'folder for judged.jsonl (default: that of the predictions)'),
     'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean predictions'),
     ids: option.list('LIST', 'only predictions of rows with these ids or keys'),
-    label: option.text('NAME', 'names a second judging: judged.NAME.jsonl', { check: shortLabel }),
+    label: option.text('NAME', 'name of a second set of judgements: judged.NAME.jsonl', { check: shortLabel }),
     fresh: option.flag('start over; the old files are moved aside'),
   }),
   mode: option.choice(keysOf(MODES), helpOf(MODES), { default: 'rubric', group: 'Judge' }),
@@ -169,7 +169,7 @@ export function requireJudge({ asksJudge }: Mode, settings: JudgeSettings): void
   );
 }
 
-/** Enough of a fingerprint to distinguish runs that started at the same time. */
+/** Digits of a fingerprint that suffice to distinguish runs started at the same time. */
 const SHORT = 12;
 
 /**
@@ -184,7 +184,7 @@ async function referenceIdentity(path: string): Promise<string> {
     return `${worldModel}, begun ${manifest.startedAt}, run ${manifest.fingerprint.slice(0, SHORT)}`;
   }
   const hash = await sha256Of(path).catch(() => {
-    throw inputMissing(`cannot read ${path}; --reference names the predictions.jsonl of another world model`);
+    throw inputMissing(`cannot read ${path}; --reference takes the predictions.jsonl of another world model`);
   });
   return `sha256 ${hash}`;
 }
@@ -273,7 +273,7 @@ function truthsBeside(file: PredictionFile): JudgedPredictions['read'] {
     const donor = donors(ref);
     const text = donor && groundTruthOf((await file.read(donor)).sample);
     const isOther = text !== undefined && text !== groundTruthOf(row.sample);
-    return { ...row, beside: isOther ? { text } : missing('the row beside it has no other truth') };
+    return { ...row, beside: isOther ? { text } : missing('there is no other row with a different truth') };
   };
 }
 

@@ -201,7 +201,7 @@ function voiceOf(rows: readonly JudgedRow[]): Voice {
   }
   const failures = rows.flatMap(({ failure }) => failure ?? []);
   const failure = failures.find(({ class: cause }) => isModelCaused(cause)) ?? failures[0];
-  return { status: 'failed', ...(failure ?? { class: 'unreadable', reason: 'the row holds no rating of 1 to 5' }) };
+  return { status: 'failed', ...(failure ?? { class: 'unreadable', reason: 'the row contains no rating of 1 to 5' }) };
 }
 
 /** The mean of each measure over those that have it. */
@@ -351,7 +351,7 @@ function lineOf(
   return lineWith(Object.keys(measures).length === 0 ? record : { ...record, measures });
 }
 
-/** It starts with the first of its judgings and ends with the last: joining takes no time of its own. */
+/** It starts with the first of its judgings and ends with the last: joining itself counts as no time. */
 function panelManifest(
   path: string,
   identity: Identity,

@@ -78,7 +78,7 @@ function read(text: string, repeated: Set<string>): Json {
     const string = take(STRING);
     if (string !== undefined) return String(JSON.parse(string));
     const open = take(OPEN);
-    if (open !== undefined && depth === MAX_DEPTH) throw new RangeError('nested too deep');
+    if (open !== undefined && depth === MAX_DEPTH) throw new RangeError('nested too deeply');
     if (open === '[') {
       const list: Json[] = [];
       items(END_OF_LIST, () => list.push(value(depth + 1)));
@@ -160,13 +160,13 @@ function readBlocks(text: string, { mark, countsUnmarked }: AskedVerdict): Verdi
   const marked = markedBlocks(text, mark);
   if (marked.length === 0) {
     const sole = soleBlock(text);
-    if (sole === undefined) return unreadable('the reply holds no block with the mark of its case');
+    if (sole === undefined) return unreadable('the reply contains no block with the mark of its case');
     if (!countsUnmarked()) return unreadable('the block lacks the mark of its case, so it may be a quotation');
     return readBlock(sole);
   }
   const verdicts = marked.map(readBlock);
   const last = verdicts.at(-1) ?? unreadable('the reply is empty');
-  return verdicts.every((verdict) => agree(verdict, last)) ? last : unreadable('the reply holds verdicts that differ');
+  return verdicts.every((verdict) => agree(verdict, last)) ? last : unreadable('the reply contains different verdicts');
 }
 
 function agree(one: Verdict, other: Verdict): boolean {
@@ -192,7 +192,7 @@ function unfenced(text: string): string {
 function verdictOf(verdict: JsonObject, repeated: ReadonlySet<string>, json: string): Verdict {
   if (EXPONENT.test(json)) return unreadable('the verdict gives a rating with an exponent');
   const scores = verdict.get('scores');
-  if (!(scores instanceof Map)) return unreadable('the verdict holds no "scores" object');
+  if (!(scores instanceof Map)) return unreadable('the verdict contains no "scores" object');
   const twice = ['scores', ...DIMENSIONS].find((key) => repeated.has(key));
   if (twice !== undefined) return unreadable(`the verdict gives ${twice} twice`);
   const missing = DIMENSIONS.filter((dimension) => !scores.has(dimension));
@@ -232,11 +232,11 @@ export function readOfficialVerdict(reply: string): Verdict {
   const text = withoutThinking(pythonStrip(reply), VERDICT_TAG);
   if (text === '') return unreadable('the reply is empty');
   const json = locate(lastBlock(text, VERDICT_TAG) || text);
-  if (json === undefined) return unreadable('the reply holds no JSON object');
+  if (json === undefined) return unreadable('the reply contains no JSON object');
   const verdict = parseOfficially(mendOfficially(json));
   const scores = verdict?.get('scores');
   if (verdict === undefined) return unreadable('the JSON cannot be parsed');
-  if (!(scores instanceof Map)) return unreadable('the verdict holds no "scores" object');
+  if (!(scores instanceof Map)) return unreadable('the verdict contains no "scores" object');
   const ratings: Ratings = {};
   for (const dimension of DIMENSIONS) {
     const score = scores.get(dimension);
@@ -338,7 +338,7 @@ function accepted(verdict: JsonObject, ratings: Ratings): Verdict {
     total: rated.length === 0 ? 0 : rated.reduce((sum, rating) => sum + rating) / rated.length,
     strengths: remarks(verdict.get('strengths')),
     weaknesses: remarks(verdict.get('weaknesses')),
-    // An unreadable checklist does not cost the verdict: the ratings are the judge's own, whatever is next to them.
+    // An unreadable checklist does not void the verdict: the ratings are the judge's own, whatever is next to them.
     ...(verdict.has('facts') ? { facts: readFacts(plain(verdict.get('facts'))) } : {}),
   };
 }
@@ -372,7 +372,7 @@ const LONGEST_REMARK = 200;
 
 /**
  * The `response_format` for the pack's verdicts. The mark comes first. Checklist and reasons come before the scores: a judge held to it
- * writes in this order, and so still thinks first. There is no `strict`: with it some servers refuse bounds of texts, and the reader checks
+ * writes in this order, and so still thinks first. There is no `strict`: with it some servers reject string limits, and the reader checks
  * everything.
  */
 export function verdictFormat({ facts }: Pick<RubricPack, 'facts'>, asksMark: boolean): PlainObject {

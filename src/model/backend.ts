@@ -67,7 +67,7 @@ export async function openEndpoints(named: NamedEndpoints, options: BackendOptio
   const contexts = Promise.all(endpoints.map((endpoint) => endpoint.readContext())).then((all) =>
     all.filter((told) => told !== undefined),
   );
-  // Reported to whoever awaits it.
+  // Marks a rejection as handled: it is reported where the promise is awaited.
   contexts.catch(() => {});
   const described = await Promise.all(endpoints.map((endpoint) => endpoint.facts()));
   // Calls beyond the slots of `awb serve` would wait there, and evict each other's cached states. Other servers do not report their

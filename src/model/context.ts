@@ -60,7 +60,8 @@ export function openContextWatch(options: {
           contextTokens === undefined || promptTokens === undefined
             ? 'the context overflows'
             : `a prompt of ${tokensText(promptTokens)} leaves no room for a reply in the context of ${tokensText(contextTokens)}`;
-        if (!saidTooLong) onNotice(`${host}: ${what}: such rows are missing, not failures of the model; ${LONGER}`);
+        if (!saidTooLong)
+          onNotice(`${host}: ${what}: such rows count as missing, not as failures of the model; ${LONGER}`);
         saidTooLong = true;
         return first;
       }
@@ -70,7 +71,7 @@ export function openContextWatch(options: {
       }
       const what = `${host}: prompts fit into the context of ${tokensText(contextTokens ?? 0)}, but not with --max-tokens ${maxTokens}`;
       const remedy = `add --fit-max-tokens (gives such a row the budget that is left, and flags it), lower --max-tokens from the start, or serve a longer context`;
-      if (!saidOverBudget) onNotice(`${what}: such rows are missing; ${remedy}`);
+      if (!saidOverBudget) onNotice(`${what}: such rows count as missing; ${remedy}`);
       saidOverBudget = true;
       const reason = `the prompt fits into the context, but not with --max-tokens ${budget}: ${first.reason}`;
       return { ...first, reason };

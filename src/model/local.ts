@@ -66,8 +66,8 @@ export async function startLocal(
   const onEnd = (code: number | null, signal: NodeJS.Signals | null) => {
     // SIGKILL is what systems send when they are out of memory.
     const how = `the local server ended with ${signal ?? `exit code ${code}`} and last said: ${lastWords()}`;
-    const saved = 'all finished rows are saved, and the same command continues with the others';
-    lost.abort(unavailable(`${how}; if it ran out of memory, use a smaller AWB_CONTEXT or file; ${saved}`));
+    const saved = 'all finished rows are saved; run the same command again for the others';
+    lost.abort(unavailable(`${how}; if it ran out of memory, use a smaller AWB_CONTEXT or model file; ${saved}`));
   };
   child.once('close', onEnd);
   const identity: Identity = { sha256, kv_cache: kvCache };

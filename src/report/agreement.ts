@@ -83,7 +83,7 @@ function coefficientCells(found: FigureAgreement['judge']): string[] {
 function notesOn({ too_few_trajectories: few }: PeopleAgreement): string[] {
   const scarce = Object.entries(few).map(([domain, trajectories]) => `${domainName(domain)} (${trajectories})`);
   return [
-    `${NONE} under People: no two people rated the same predictions. ${NONE} under either: all ratings are equal, so agreement by chance is undefined.`,
+    `${NONE} under People: no two people rated the same predictions. ${NONE} under either: all ratings are equal, so chance agreement is undefined.`,
     `95 %: for kappa and alpha by resampling trajectories, too narrow for fewer than ${ENOUGH_CLUSTERS}; for the bias clustered by trajectory. No interval: fewer than ${LEAST_CLUSTERS} trajectories.`,
     ...(scarce.length === 0 ? [] : [`Fewer than ${LEAST_CLUSTERS} trajectories, so no line: ${scarce.join(', ')}.`]),
   ];
@@ -103,7 +103,7 @@ function sentencesOf(panel: PanelDocument): string[] {
   const others = {
     'failed by the world model itself': panel.model_caused,
     'missing: a judge failed': panel.missing,
-    'not judged by a judge': panel.not_judged,
+    'not judged by every judge': panel.not_judged,
   };
   const told = Object.entries(others).flatMap(([what, count]) => (count > 0 ? [`; ${count} ${what}`] : []));
   const bare = Object.entries(panel.offsets ?? {}).flatMap(([domain, { rows }]) =>

@@ -63,7 +63,7 @@ function noiseText({ noise, smallest_difference: smallest }: CalibrationPart): s
   const sentence = `Noise: judgements of one prediction have an SD of ${pointsText(noise.sd)} points (${intervalText(noise, pointsText)}; ${from}).`;
   if (smallest === null) return [sentence];
   return [
-    `${sentence} Two runs over the 2,170 rows must differ by ${twoDecimals(smallest)} points of Overall to be distinguishable (5 %, two-sided, power 80 %). That is only the judge's noise; rows and sampling come on top.`,
+    `${sentence} Two runs over the 2,170 rows must differ by ${twoDecimals(smallest)} points of Overall to be distinguishable (5 %, two-sided, power 80 %). That covers only the judge's noise; rows and sampling add to it.`,
   ];
 }
 
@@ -142,7 +142,7 @@ function sightTable({ overall, domains }: Calibration): CalibrationTable {
       variantName(variant),
       ...parts.map((part) => sightCell(part.losses.find((loss) => loss.variant === variant))),
     ]),
-    reading: `Damage by domain: points lost against the truth of the row. A bare number is seen: its 95 % interval is above ${EQUIVALENT_POINTS} points. blind: the interval is below. (In parentheses): the interval contains ${EQUIVALENT_POINTS} points, or there are fewer than ${LEAST_CLUSTERS} trajectories.`,
+    reading: `Damage by domain: points lost against the truth of the row. A plain number: seen, since its 95 % interval is above ${EQUIVALENT_POINTS} points. blind: the interval is below. (In parentheses): the interval contains ${EQUIVALENT_POINTS} points, or there are fewer than ${LEAST_CLUSTERS} trajectories.`,
   };
 }
 
@@ -213,7 +213,7 @@ export function stepTable({ steps }: CalibrationPart, domains: Calibration['doma
     ];
   };
   return {
-    columns: columnsOf('<Better > worse, Rows, Apart, 95 %, Inverted, p, <Order'),
+    columns: columnsOf('<Better > worse, Rows, Gap, 95 %, Inverted, p, <Order'),
     groups: [steps.map(line)],
     footnotes: inverted.length === 0 ? [] : [`Inverted in a domain: ${inverted.join('; ')}.`],
     reading:

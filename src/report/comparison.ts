@@ -146,12 +146,12 @@ function comparisonDocument(view: ComparisonView) {
   });
 }
 
-/** The source of `RUN`. */
+/** The input of `RUN`, with camelCase names. */
 export function runSource(run: ShownRun) {
   return { ...run, judgeTrust: trustDocument(run.trust) };
 }
 
-/** The source of `COMPARISON`. */
+/** The input of `COMPARISON`, with camelCase names. */
 export function comparisonSource(comparison: Comparison, weaknesses: ReadonlyMap<string, string> = new Map()) {
   return {
     ...comparison,
@@ -308,10 +308,10 @@ export function differenceTable(
       ...(variance === undefined ? [] : [`Variance of the difference: ${variance}.`]),
     ],
     legend: [
-      'Rows: rated in both runs / chosen by either (one number if equal). Base and Candidate: scores on these rows, with empty, refused and confusing predictions at rating 1.',
-      '95 %: interval of the paired difference for new rows like these, clustered by trajectory. p: permutation test by trajectory. Both are for each line alone; *: the p adjusted for all domains is below 0.05 as well. Detectable: the smallest true difference that these rows would show with 80 % power.',
+      'Rows: rated in both runs / chosen by either (one number if equal). Base and Candidate: scores on these rows, with empty, refused and confusing predictions as rating 1.',
+      '95 %: interval of the paired difference for new rows like these, clustered by trajectory. p: permutation test by trajectory. Both apply to each line on its own; *: the p adjusted for all domains is below 0.05 as well. Detectable: the smallest true difference that these rows would show with 80 % power.',
       NO_INTERVAL,
-      'If all rows of a domain differ equally, unseen rows may still differ: Overall allows for as many as its trajectories cannot exclude.',
+      'If all rows of a domain differ equally, unseen rows may still differ: Overall allows for as many such rows as its trajectories cannot rule out.',
       ...(name === 'Overall' ? [] : [`${name}: mean of the domains; Overall needs all seven and no other.`]),
     ],
   };

@@ -25,7 +25,7 @@ const SPENDING = z.strictObject({
  */
 export const COSTS = z.strictObject(keyed(SPENDING.nullable(), ...ASKED));
 
-/** The source of `COSTS`. */
+/** The input of `COSTS`, with camelCase names. */
 export function costsSource({ world_model: worldModel, judge }: RunCosts = {}) {
   const flat = ({ usage, ...cost }: Cost) => ({ ...usage, ...cost });
   const spending = ({ price, total, domains }: Spending) => ({
@@ -82,7 +82,7 @@ interface Line {
   readonly spending: Spending;
 }
 
-/** The price of a cost, and what it leaves out; or why the cost is unknown. */
+/** The price behind a cost, and what the cost leaves out; or why it is unknown. */
 function priceNote({ who, spending: { price, total } }: Line): string {
   if (price === undefined) return `${who}: no price is known; give one with awb score --prices FILE.`;
   if (total.usd === undefined) return `${who}: the server counted no tokens.`;

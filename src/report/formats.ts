@@ -157,7 +157,7 @@ function entryOf(block: Block, row: BoardRow, task: string): string[] {
   const counted =
     twoDecimals(value) === twoDecimals(figure.value)
       ? ''
-      : `; ${twoDecimals(figure.value)} with the model's failures at rating 1`;
+      : `; ${twoDecimals(figure.value)} with the model's failures as rating 1`;
   const around = intervalText(figure);
   const interval = around === undefined ? '' : `; 95 % interval${counted === '' ? '' : ' of that'} ${around}`;
   const rows = `; ${figure.rows} rows${row.isComplete ? '' : ', incomplete'}`;

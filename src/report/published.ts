@@ -12,7 +12,7 @@ export const PUBLISHED_SOURCE = {
 
 /** Notes shown with these rows. */
 export const PUBLISHED_NOTES = [
-  `published: ${PUBLISHED_SOURCE.text}, judge ${PUBLISHED_SOURCE.judge}; official figures, neither ranked, tested nor marked.`,
+  `published: ${PUBLISHED_SOURCE.text}, judge ${PUBLISHED_SOURCE.judge}; official figures, not ranked, tested or marked.`,
   'Qwen-AgentWorld-397B-A17B: its Overall is published as 58.71, the mean of its columns is 58.76.',
 ];
 

@@ -78,7 +78,7 @@ export function scoreTable(card: ScoreCard): CellTable | undefined {
         ...(recall === undefined ? [] : [scoreRow('facts recall', String(recall.rows), { total: recall })]),
       ],
     ],
-    footnotes: ['Failures of the model count at rating 1; Official leaves them out.', ...besideNote(beside)],
+    footnotes: ['Failures of the model count as rating 1; Official leaves them out.', ...besideNote(beside)],
     legend: [
       'Predictions (Pred.): valid by the official script / chosen (rows times repeats).',
       'Total: mean of the five dimensions. 95 %: its interval, clustered by trajectory.',
@@ -219,7 +219,7 @@ export function equivalenceTable({ domains, overall, macroOf }: EquivalenceCard)
     ),
     legend: [
       'Decision eq.: (predicted - floor) / (ceiling - floor), of 100. It shows how far an agent acts the same after the predicted observation as after the true one, the part of transfer that needs no training.',
-      'Predicted: how often the agent acts alike after the prediction and after the truth. Ceiling: after the truth, asked twice. Floor: after the observation of another row.',
+      'Predicted: how often the agent acts the same after the prediction as after the truth. Ceiling: after the truth, asked twice. Floor: after the observation of another row.',
     ],
   };
 }
@@ -232,10 +232,10 @@ export function kindText(measure: Measure): string {
 
 /** Its range and which direction is better, such as `0-100` (larger is better) or `from 0 on, smaller is better`. */
 export function measureText({ range: [low, high], better }: Measure): string {
-  const ways = { larger: '', smaller: ', smaller is better', neither: ', neither way better' };
+  const ways = { larger: '', smaller: ', smaller is better', neither: ', neither direction better' };
   const way = typeof better === 'object' ? `, best at ${better.target}` : ways[better];
-  if (!Number.isFinite(low)) return `${Number.isFinite(high) ? `up to ${high}` : 'without ends'}${way}`;
-  return `${Number.isFinite(high) ? `${low}-${high}` : `from ${low} on`}${way}`;
+  if (!Number.isFinite(low)) return `${Number.isFinite(high) ? `up to ${high}` : 'unbounded'}${way}`;
+  return `${Number.isFinite(high) ? `${low}-${high}` : `${low} or more`}${way}`;
 }
 
 /** Whether it reads like a score: from 0 to 100, larger is better. */
@@ -365,7 +365,7 @@ function driftTable(drift: DriftCard, measure: string | null): Table {
   ];
   return {
     columns: columnsOf(
-      `<Drift, Rows, Traj., A step, ${INTERVAL}, ${hasOnScript ? `${ON_SCRIPT}, ` : ''}Change, ${INTERVAL}`,
+      `<Drift, Rows, Traj., Per step, ${INTERVAL}, ${hasOnScript ? `${ON_SCRIPT}, ` : ''}Change, ${INTERVAL}`,
     ),
     groups: [
       Object.entries(drift.domains).map(([domain, drifts]) => row(domainName(domain), drifts)),
@@ -376,7 +376,7 @@ function driftTable(drift: DriftCard, measure: string | null): Table {
         ? []
         : [`${counted(drift.unpaired, 'row')} of the rollout without a teacher-forced partner, left out here.`],
     legend: [
-      `A step: how many points${measure === null ? '' : ` of ${oneLine(measure, 16)}`} the rollout loses (below 0) or gains per step against the teacher-forced predictions of the same rows: the slope of the paired difference within trajectories, with its interval clustered by trajectory. Change: the paired difference, mean over rows.`,
+      `Per step: how many points${measure === null ? '' : ` of ${oneLine(measure, 16)}`} the rollout loses (below 0) or gains per step against the teacher-forced predictions of the same rows: the slope of the paired difference within trajectories, with its interval clustered by trajectory. Change: the paired difference, mean over rows.`,
       NO_INTERVAL,
     ],
   };

@@ -122,7 +122,7 @@ export function scoreDocument({ run, card, rollout, trust, short, ...scored }: S
   return { ...run.scenarios, ...documentOf(ON_SCENARIOS, source) };
 }
 
-/** The source of `CARD`. */
+/** The input of `CARD`, with camelCase names. */
 export function cardSource(card: ScoreCard) {
   return {
     ...card,

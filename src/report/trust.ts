@@ -50,7 +50,7 @@ export function trustText(trust: Trust): string {
   const open = undecided === 0 ? '' : ` (${undecided} undecided)`;
   const parts = [
     ceiling === null ? 'ceiling unknown' : `ceiling ${pointsText(ceiling)}`,
-    noise === null ? 'noise unknown' : `noise ${pointsText(noise)} a row`,
+    noise === null ? 'noise unknown' : `noise ${pointsText(noise)} per row`,
     damages === 0 ? 'no damage judged' : `blind to ${blind} of ${counted(damages, 'damage')}${open}`,
     gullible === null ? 'gullibility unknown' : `gullible ${signedPoints(gullible)}`,
   ];
@@ -94,7 +94,7 @@ export const VARIANCE = z.strictObject({
   not_separable: z.array(z.string()),
 });
 
-/** The source of `VARIANCE`. */
+/** The input of `VARIANCE`, with camelCase names. */
 export function varianceSource(split: VarianceSplit | undefined) {
   if (split === undefined) return undefined;
   const { generation, judge } = split;

@@ -99,7 +99,7 @@ export function requireShared(shared: Readonly<Record<Provenance, Shared>>, allo
     [
       'these runs cannot be compared:',
       ...faults,
-      `Judge them alike, or compare them anyway with --allow-different ${refused.join(',')}, which the output will say.`,
+      `Judge them alike, or compare them anyway with --allow-different ${refused.join(',')}; the output will say so.`,
     ].join('\n'),
   );
 }
@@ -119,7 +119,7 @@ export function isOneRun({ base, candidate }: Pair): boolean {
 /** A note if two names stand for the same bytes. */
 export function sameBytesNote({ base, candidate }: Pair): string[] {
   return base.sha256 === candidate.sha256
-    ? ['ONE AND THE SAME: base and candidate are the same judged file, byte for byte.']
+    ? ['IDENTICAL: base and candidate are the same judged file, byte for byte.']
     : [];
 }
 
@@ -162,7 +162,7 @@ export function isForcedPartner(run: Side, other: Side): boolean {
  */
 function forcedFault(run: Side, forced: Side): UserError | undefined {
   if (!isRollout(run) || isRollout(forced)) {
-    return new UserError('--teacher-forced needs a run of awb infer without --rollout, for a run with it; name one');
+    return new UserError('--teacher-forced takes a run without --rollout, and applies only to a run with --rollout');
   }
   const faults = faultsBetween(run, forced);
   if (faults.length > 0) {

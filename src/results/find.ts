@@ -98,7 +98,7 @@ async function readRuns(
     const choices = choicesOf(found);
     const suitable: Choice[] = [];
     for (const choice of choices.length > 1 ? choices : []) {
-      // Further ones only matter if the first must be unambiguous.
+      // Further matches only matter if the first one must be unambiguous.
       if (suitable.length > 0 && fixed === undefined) break;
       if (suits(await Promise.all(choice.map(read)))) suitable.push(choice);
     }
@@ -109,7 +109,7 @@ async function readRuns(
       const lines = [...taken.slice(0, 1).filter(isStored), ...rivals].map(
         ({ run, db: file }) => `  ${run.id}: ${shownPath(run.source, io)} (${file}): ${fixed(String(run.id))}`,
       );
-      const what = `"${shown(present(names[0]))}" names ${lines.length} runs, but a base must not change with its label; name one of them:`;
+      const what = `"${shown(present(names[0]))}" names ${lines.length} runs, but a base must stay the same if its label moves; name one of them:`;
       throw new UserError([what, ...lines].join('\n'));
     }
     for (const [at, name] of names.entries()) noteNamesakes(name, taken[at], found[at] ?? [], note);
@@ -128,7 +128,7 @@ async function readRuns(
 /** All choices for one name, or for a base and a candidate: complete ones first, ordered by candidate, then by base. */
 function choicesOf([bases = [], candidates]: readonly Choice[]): Choice[] {
   const all = candidates?.flatMap((candidate) => bases.map((base) => [base, candidate])) ?? bases.map((base) => [base]);
-  // Two names stand for the same run only if nothing else is possible.
+  // Both names resolve to the same run only if there is no other choice.
   const apart = all.filter(([base, candidate]) => base !== candidate);
   const isWhole = (choice: Choice) => Number(choice.every(isComplete));
   return (apart.length > 0 ? apart : all).sort((a, b) => isWhole(b) - isWhole(a));
@@ -220,7 +220,7 @@ export function storedRunToChange(name: string, known: readonly KnownRun[], io: 
 export function checkLabel(text: string): string | undefined {
   const isPlain = printable(text) === text && text === text.trim();
   if (isPlain && !isFileName(text) && !text.startsWith('-')) return shortLabel(text);
-  return 'a name without control characters or outer white space, which is not a file or a flag';
+  return 'a name without control characters or white space at its ends, which is not a file or a flag';
 }
 
 /**

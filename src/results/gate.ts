@@ -35,7 +35,9 @@ export const POLICY_OPTIONS = {
     help: 'points that a domain may lose; can only cause a NO-GO (default: 5)',
   },
   alpha: { ...POINTS, min: 1e-6, max: 0.5, help: 'two-sided level of the intervals (default: 0.05)' },
-  looks: option.list('N,N', 'repeats after which you will decide, fixed from the start: 1,3', { group: 'Policy' }),
+  looks: option.list('N,N', 'numbers of repeats at which to decide, fixed in advance, such as 1,3', {
+    group: 'Policy',
+  }),
   'min-overall': { ...POINTS, help: 'score that Overall must reach' },
   min: option.map('score that a domain must reach; repeatable', { value: 'DOMAIN=SCORE', group: 'Policy' }),
 } as const satisfies OptionTable;
@@ -59,7 +61,7 @@ export async function readPolicy(settings: PolicySettings, io: Io): Promise<Poli
   if (path === undefined) return (domains, hasBase) => policyOfFlags(settings, domains, hasBase);
   const flags = [maxDrop, maxDomainDrop, alpha, minOverall, ...Object.keys(min), ...looks];
   if (flags.some((flag) => flag !== undefined)) {
-    throw new UserError(`--policy cannot be combined with flags of a policy; write them into ${path}, or leave it out`);
+    throw new UserError(`--policy cannot be combined with policy flags; write them into ${path}, or leave it out`);
   }
   const text = await readFile(resolve(io.cwd, path), 'utf8').catch((error) => {
     throw inputMissing(`cannot read the policy ${path}: ${codeOf(error)}`);
@@ -131,7 +133,7 @@ const EXIT_CODES = {
   'NO-GO': EXIT.noGo,
   INCONCLUSIVE: EXIT.inconclusive,
   INCOMPLETE: EXIT.incomplete,
-  // Nothing was decided, so nothing stops.
+  // Nothing was decided, so nothing should stop a pipeline.
   ADVICE: EXIT.done,
 } as const satisfies Record<GateOutcome, ExitCode>;
 

@@ -26,7 +26,7 @@ export function formatOf<Format extends string>(
   formats: Readonly<Record<Format, { readonly endings: readonly string[] }>>,
 ): Format | 'json' | 'terminal' {
   if (json && format !== undefined && format !== 'json') {
-    throw new UserError(`--json and --format ${format} exclude each other; leave one out`);
+    throw new UserError(`--json and --format ${format} cannot be combined; leave one out`);
   }
   if (json) return 'json';
   const ending = extname(output ?? '').toLowerCase();
@@ -85,7 +85,7 @@ export function requirePageName(path: string | undefined, flag: string, { open }
     throw new UserError(`--open needs a page; name one with ${flag} FILE.html, or leave --open out`);
   }
   if (path === undefined || !NO_PAGE.test(path)) return;
-  throw new UserError(`${flag} ${printable(path)}: a page would replace that file; end its name in .html`);
+  throw new UserError(`${flag} ${printable(path)}: a page would replace that file; use a name that ends in .html`);
 }
 
 /** The `file:` link of a written page; with --open, the browser shows it. It is percent-encoded, so it is safe to print. */

@@ -123,7 +123,7 @@ export function warningsOn(run: ReadRun): string[] {
   const short = shortDomains(run.card).map(({ domain, coverage }) => `${domainName(domain)} ${percent(coverage)}`);
   const rows = impossibleRows(run);
   const coverage = `INCOMPLETE: ${run.name} has a coverage below ${percent(LEAST_COVERAGE)} (${short.join(', ')}); its scores must not be compared with others.`;
-  const ratings = `LEFT OUT: ${counted(rows, 'row')} of ${run.name} with ratings outside 1 to 5, which cannot be meant; awb score names their lines.`;
+  const ratings = `LEFT OUT: ${counted(rows, 'row')} of ${run.name} with ratings outside 1 to 5, which are impossible; awb score lists their lines.`;
   return [...(short.length === 0 ? [] : [coverage]), ...(rows === 0 ? [] : [ratings])];
 }
 

@@ -236,7 +236,7 @@ function notesOn(runs: readonly ListedRun[]): string[] {
   const shared = [...groupBy(runs, ({ label }) => label)].filter(([label, alike]) => label && alike.length > 1);
   const numbers = (some: readonly ListedRun[]) => some.map(({ id }) => id).join(', ');
   return [
-    'Predictions (Pred.): valid / chosen. Overall: mean of the domains, with empty, refused and confusing predictions at rating 1; for runs without ratings, the mean of their main measure.',
+    'Predictions (Pred.): valid / chosen. Overall: mean of the domains, with empty, refused and confusing predictions as rating 1; for runs without ratings, the mean of their main measure.',
     ...(few.length === 0 ? [] : [`Not over the seven published domains: ${numbers(few)}.`]),
     ...shared.map(
       ([label = '', alike]) => `${oneLine(label, 60)} is the label of runs ${numbers(alike)}; name each by its number.`,

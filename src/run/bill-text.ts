@@ -108,7 +108,7 @@ function sourceLines(bill: BillDocument): string[] {
 function tokenSource({ tokens_by: basis }: BillDocument): string {
   if (basis.by === 'tokenizer') return `by the tokenizer ${shown(basis.file)}`;
   const how = basis.by === 'guess' ? 'a guess; --tokenizer FILE counts them' : 'as earlier runs measured';
-  return `${Number(basis.characters_per_token.toFixed(2))} a token, ${how}`;
+  return `${Number(basis.characters_per_token.toFixed(2))} per token, ${how}`;
 }
 
 function outputSource({ output_by: basis }: BillDocument): string {
@@ -130,8 +130,8 @@ function priceText({ input, cached = input, output, call = 0 }: Price): string {
     typeof value === 'number'
       ? `$${value}`
       : `$${value.base} ($${value.tiers.map(({ start, price }) => `${price} above ${whole(start)} tokens`).join(', $')})`;
-  const fee = call === 0 ? '' : `, $${call} a call`;
-  return `a million tokens: ${rate(input)} in, ${rate(cached)} cached, ${rate(output)} out${fee}`;
+  const fee = call === 0 ? '' : `, $${call} per call`;
+  return `per million tokens: ${rate(input)} in, ${rate(cached)} cached, ${rate(output)} out${fee}`;
 }
 
 function timeLine(time: BillDocument['time']): string {

@@ -139,7 +139,7 @@ export function eventsListener(
       look();
       tellBudget();
       clearInterval(timer);
-      // From here on it is too late for the run's notices.
+      // Notices from here on come too late to be added to the run.
       asking = undefined;
     },
     async closes({ manifest, exitCode, reason, ledger, asked, seconds, ...name }) {
@@ -167,7 +167,9 @@ function openedFile(path: string, name: string): number {
       throw new UserError(`--events ${name} is a broken link; choose a file`);
     }
     if (name === '-' || found?.isFIFO()) {
-      throw new UserError(`--events ${name} is not a file; choose one, which others can follow with tail -f`);
+      throw new UserError(
+        `--events ${name} is not a regular file; choose one, so that others can follow it with tail -f`,
+      );
     }
     if (found?.isFile()) cutTornLine(path, name);
     return openSync(path, 'a', 0o666);
@@ -184,7 +186,7 @@ function openedFile(path: string, name: string): number {
 function cutTornLine(path: string, name: string): void {
   const bytes = readFileSync(path);
   if (!LINE_START.startsWith(bytes.toString('latin1', 0, LINE_START.length))) {
-    throw new UserError(`--events ${name} contains other things than events; choose another file`);
+    throw new UserError(`--events ${name} contains something other than events; choose another file`);
   }
   const end = bytes.lastIndexOf('\n') + 1;
   // Another run appending to the same file may have written more.

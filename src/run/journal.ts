@@ -40,7 +40,7 @@ export function readRecord(bytes: Uint8Array): JournalRecord | undefined {
   return line === `${members}${sealOf(members)}` ? recordIn(`${members}}`) : undefined;
 }
 
-/** A torn line that consists of spaces may precede the record. */
+/** The record may follow a torn line of spaces. */
 function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString().trimStart();
 }

@@ -174,7 +174,7 @@ export function changeSince(manifest: Manifest | undefined, path: string, sha256
   if (manifest === undefined) return undefined;
   const { kind, output, checksum } = manifest;
   const said = (what: string, how: string) =>
-    `${what} was edited or damaged since awb ${kind} wrote it (${how}); the same awb ${kind} command writes it again`;
+    `${what} was edited or damaged since awb ${kind} wrote it (${how}); run the same awb ${kind} command to rewrite it`;
   const { sha256: written = sha256 } = output ?? {};
   if (written !== sha256) return said(path, 'the SHA-256 in its manifest differs');
   if (checksum === undefined || checksum === checksumOf(manifest)) return undefined;

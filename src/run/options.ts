@@ -17,9 +17,9 @@ const PARAMETER_OPTIONS = {
       words: ['default'],
       default: 0.6,
     }),
-    'top-p': option.number('sent only if given, like all below', { min: 0, max: 1 }),
+    'top-p': option.number('nucleus sampling; sent only if given, like the options below', { min: 0, max: 1 }),
     'top-k': option.integer('keep the N most likely tokens', { min: -1 }),
-    'min-p': option.number('least probability relative to the most likely token', { min: 0, max: 1 }),
+    'min-p': option.number('minimum probability relative to the most likely token', { min: 0, max: 1 }),
     'presence-penalty': option.number('penalty for repeated tokens', { min: -2, max: 2 }),
     'reasoning-effort': option.text('LEVEL', 'reasoning effort, such as low or high'),
     seed: option.integer('seed; repeats and retries vary it reproducibly', { min: 0 }),
@@ -29,7 +29,7 @@ const PARAMETER_OPTIONS = {
 export const ASKING_OPTIONS = {
   local: option.text(
     'MODEL',
-    'serve this GGUF file or hub model here for the run, one call a slot; AWB_… variables of awb serve apply',
+    'serve this GGUF file or hub model here for the run, one call per slot; AWB_… variables of awb serve apply',
     { group: 'Model' },
   ),
   ...PARAMETER_OPTIONS,
@@ -89,7 +89,7 @@ export const ASKING_OPTIONS = {
       min: 1,
     }),
   }),
-  events: option.text('FILE', 'append what happens to FILE as JSON lines (docs/events.md)', { group: 'Output' }),
+  events: option.text('FILE', 'append events to FILE as JSON lines (docs/events.md)', { group: 'Output' }),
 } as const satisfies OptionTable;
 
 export type AskingSettings = Settings<typeof ASKING_OPTIONS>;

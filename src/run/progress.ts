@@ -30,7 +30,7 @@ interface SettledRow {
   readonly tokens: number;
   /** For --verbose: which row failed, and why. */
   readonly reason?: string;
-  /** Already settled once in this session; its record has become stale since. */
+  /** Set if the row was already settled in this session and its record has become stale since. */
   readonly isAgain?: boolean;
 }
 

@@ -101,7 +101,7 @@ export async function openRun(options: {
     isOpen = true;
     // Requests of a batch are paid for before the first record exists.
     const isBegun = journal.size > 0 || found?.batch !== undefined || ((await sizeOf(outputPath)) ?? 0) > 0;
-    // A run without results commits to nothing: after a mistyped model, the corrected command just works.
+    // A run without results fixes no settings: after a mistyped model, the corrected command just works.
     const stored = isBegun ? found : undefined;
     if (stored === undefined) servedModels.clear();
     const identity = options.identity(stored);

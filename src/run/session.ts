@@ -43,7 +43,7 @@ export function sameCommand(fresh: boolean): string {
 /** How to continue a run that a listener has stopped. */
 export function wayOn(fresh: boolean, exitCode: ExitCode): string {
   if (exitCode === EXIT.badData) return `${sameCommand(fresh)} tries again, and with --keep-going it continues anyway`;
-  return `${sameCommand(fresh)}${exitCode === EXIT.later ? ' with a larger budget' : ''} continues`;
+  return `${sameCommand(fresh)}${exitCode === EXIT.later ? ' with a larger budget' : ''} resumes the run`;
 }
 
 /**
@@ -90,7 +90,7 @@ export async function runSession<J extends StageJob>(
   const end = (reason: string) => {
     if (stop.aborted) return;
     halt.abort();
-    tell(`stopping: ${reason}${backend === undefined ? '' : '; calls in flight end first'}`);
+    tell(`stopping: ${reason}${backend === undefined ? '' : '; calls in flight will finish first'}`);
   };
   const spend = (job: J, cost: CallCost) => {
     run.ledger.add(cost);
@@ -134,7 +134,7 @@ export async function runSession<J extends StageJob>(
     while (isNext && !stop.aborted) {
       await askModelOf(missing, abort);
       const report = backend?.report?.();
-      // Asking again does not bring awaited results.
+      // Awaited results are not obtained by asking again.
       if (report !== undefined && !report.isLive) return;
       // The parameters a row was asked with may have changed since it was settled.
       missing = todo.filter((job) => summaryOf(stage, job) === undefined && !ended.has(job.group));
@@ -245,7 +245,7 @@ export async function runSession<J extends StageJob>(
 
   tellAll((listener) => listener.begins?.(beginning()));
   if (run.journal.repaired !== undefined) tell(run.journal.repaired);
-  io.setLastWords(`ended at once: all finished rows are saved; ${sameCommand(settings.fresh)} continues`);
+  io.setLastWords(`stopped immediately: all finished rows are saved; ${sameCommand(settings.fresh)} resumes the run`);
   const drain = drainOnInterrupt(io, tell);
   const started = performance.now();
   await askAll(drain.over).catch(note);
@@ -317,12 +317,12 @@ class Left extends Error {}
 /** Likewise, if a reply was asked for with parameters that have been dropped since: the reply is not kept. */
 class SentOtherwise extends Error {}
 
-/** `over` is aborted some seconds after the user's first interrupt; `tell` then gets a line for the user. */
+/** `over` is aborted a few seconds after the user's first interrupt; `tell` then gets a line for the user. */
 export function drainOnInterrupt({ stop }: Io, tell: (text: string) => void) {
   const over = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   const onStop = () => {
-    tell(`stopping: ${DRAIN_MS / 1000} s for calls in flight; interrupt again to end at once`);
+    tell(`stopping: waiting up to ${DRAIN_MS / 1000} s for calls in flight; interrupt again to stop immediately`);
     timer = setTimeout(() => over.abort(), DRAIN_MS);
   };
   stop.addEventListener('abort', onStop, { once: true });

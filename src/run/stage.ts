@@ -38,7 +38,7 @@ export async function runStage<J extends StageJob>(stage: Stage<J>, open: OpenMo
   await save();
   const session = await runSession(stage, todo, save, isHeld, open);
   const { report } = session;
-  // As long as a result that is paid for may arrive in the folder; results of rows that were asked live instead are no longer awaited.
+  // Kept while paid-for results may still arrive in the folder; those of rows that were asked live instead are no longer awaited.
   if (report === undefined) run.batch = run.stored?.batch;
   else if (report.parts.length === 0 || report.isOver) run.batch = undefined;
   return concludeRun(stage, session);

@@ -40,7 +40,7 @@ export function stageDocument({ manifest, ...result }: StageResult, settings: Bu
   const { kind, state, output, label, meta, fingerprint, chosen, counts, tokens, servedModels, notices } = manifest;
   const { batch } = result;
   return {
-    // What a calibration and scenarios measured has the plain name.
+    // The plain names belong to the documents of what a calibration or scenarios measured.
     schema: `awb.${kind === 'calibrate' || kind === 'scenarios' ? `${kind}-run` : kind}/1`,
     exit_code: result.exitCode,
     state,
@@ -88,14 +88,14 @@ function linesOf(io: Io, fresh: boolean, result: StageResult, spending: Spending
   ].filter((line) => line !== undefined);
   const same = sameCommand(fresh);
   if (state === 'awaiting' && batch !== undefined) return [...lines, ...batchSteps(batch, same, programName(io), io)];
-  const saved = 'everything finished is saved';
-  if (state === 'interrupted') return [...lines, `interrupted: ${saved}; ${same} continues`];
+  const saved = 'all finished work is saved';
+  if (state === 'interrupted') return [...lines, `interrupted: ${saved}; ${same} resumes the run`];
   if (state === 'stopped') {
     const why = printable(result.stopReason ?? '');
     return [...lines, `stopped: ${why}; ${saved}; ${wayOn(fresh, result.exitCode)}`];
   }
   const canMend = Object.keys(counts.failures).some((failure) => !words.final?.has(failure));
-  return [...lines, `next: ${canMend ? `${same} asks the failed rows again; or ` : ''}${words.next}`];
+  return [...lines, `next: ${canMend ? `${same} asks for the failed rows again; or ` : ''}${words.next}`];
 }
 
 function labelled(label: string, text: string | undefined): string | undefined {
@@ -143,7 +143,7 @@ function batchSteps({ dir, model, parts }: BatchReport, same: string, program: s
   const file = parts.find((part) => part.awaited > 0)?.file ?? '';
   const results = file.replace('requests', 'outputs');
   return [
-    'next: get the requests answered with one of',
+    'next: have the requests answered with one of',
     `  ${program} ${shellLine(['batch', 'submit', shown])}`,
     `  ${program} ${shellLine(['batch', 'run', shown, '--local', 'MODEL'])}`,
     `  ${shellLine(['vllm', 'run-batch', '-i', join(shown, file), '-o', join(shown, results), '--model', model])}`,

@@ -139,7 +139,7 @@ function createEngine(loaded: Loaded, settings: EngineSettings, template: Templa
   };
 }
 
-/** The grammar generator ends a schema's text with these; they are cut off like a stop string. */
+/** The grammar generator ends a JSON text with these; they are cut off like a stop string. */
 const SCHEMA_END = '\n\n\n\n';
 /** Sampling that leaves the model's own distribution unchanged. */
 const UNCHANGED = {

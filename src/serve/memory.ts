@@ -245,8 +245,8 @@ export function planText(memory: ModelMemory, settings: PlanSettings, free: Free
   const tokens = `${counted(slots, 'slot')} of ${grouped(contextSize)} tokens`;
   const rows: (readonly [string, MemoryUse, string])[] = [
     ['weights', weights, hasGpu ? `${gpuLayers} of ${memory.layers} layers on the GPU` : ''],
-    ['cache', cache, `${tokens}, ${kvCache}, ${sizeText((cache.gpu + cache.host) / slots / contextSize)} a token`],
-    ['recurrent state', state, `${sizeText((state.gpu + state.host) / slots)} a slot`],
+    ['cache', cache, `${tokens}, ${kvCache}, ${sizeText((cache.gpu + cache.host) / slots / contextSize)} per token`],
+    ['recurrent state', state, `${sizeText((state.gpu + state.host) / slots)} per slot`],
     ['compute', compute, `batches of ${batchSize}, estimated`],
     ['checkpoints', checkpoints, 'of the recurrent state, at most'],
     ['total', total, ''],

@@ -61,7 +61,7 @@ export async function resolveSettings(
     [...found].map(([key, { value }]) => [camel(key), value]),
   ) as Settings<OptionTable>;
   const problems = [...(await unknownNames(table, config, commands)), ...ofValues];
-  if (settings.quiet && settings.verbose) problems.push('--quiet and --verbose exclude each other');
+  if (settings.quiet && settings.verbose) problems.push('--quiet and --verbose cannot be combined');
   for (const flag of flags.keys()) {
     const whole = table[flag]?.belongsTo;
     const isWhole = whole === undefined || (found.get(whole)?.value ?? false) !== false;
@@ -96,7 +96,7 @@ async function unreadVariables(table: OptionTable, env: Io['env'], commands: rea
     const known = [...names.map(variableOf), 'AWB_GUARDED', 'AWB_WATCH_RESULT', 'AWB_DEBUG'];
     const others = Object.keys(env).filter((name) => name.startsWith('AWB_') && !known.includes(name));
     const near = (name: string) => nearest(name, known)?.replace(/.+/, '; did you mean "$&"?') ?? '';
-    return others.map((name) => `nothing reads the environment variable "${name}"${near(name)}`);
+    return others.map((name) => `no option uses the environment variable "${name}"${near(name)}`);
   };
   if (unread(Object.keys(table)).length === 0) return [];
   const loaded = await Promise.all(commands.map(({ load }) => load()));

@@ -66,7 +66,7 @@ export const EPISODE_OPTIONS = {
       default: 'default',
     }),
     'agent-extra-body': option.json("merged into the body of the agent's requests", { value: 'JSON' }),
-    'agent-tries': option.integer('tries in all for a readable action, and for an observation', {
+    'agent-tries': option.integer('maximum tries for a readable action, and for an observation', {
       min: 1,
       max: MOST_TRIES,
       default: 3,
@@ -104,10 +104,10 @@ export function namesAgent({ agentBaseUrl, agentModel }: Settings<typeof EPISODE
 export const ENVIRONMENT_OPTIONS = under('Environment', {
   listen: option.text(
     'HOST:PORT',
-    'serve worlds by the OpenEnv protocol here, such as 127.0.0.1:7860; port 0 takes a free one',
+    'serve worlds over the OpenEnv protocol here, such as 127.0.0.1:7860; port 0 takes a free one',
     { check: (text) => (placeOf(text) === undefined ? 'HOST:PORT, such as 127.0.0.1:7860 or [::1]:7860' : undefined) },
   ),
-  mcp: option.flag('serve the tool act by MCP: on standard input and output, or with --listen over HTTP at /mcp'),
+  mcp: option.flag('serve the tool act over MCP: on standard input and output, or with --listen over HTTP at /mcp'),
   'listen-key': option.text('KEY', 'key that agents must send; required on any address but loopback', {
     secret: true,
     belongsTo: 'listen',

@@ -188,7 +188,7 @@ export class PaidModel {
    */
   async ask(request: ModelRequest, hooks: PaidHooks, before?: Measured) {
     const { budget, maxTokens } = this;
-    const whyNot = () => budget.reached ?? (hooks.isOff?.() ? 'nothing more is asked' : undefined);
+    const whyNot = () => budget.reached ?? (hooks.isOff?.() ? 'no further requests are sent' : undefined);
     const isOver = () => hooks.signal.aborted || whyNot() !== undefined;
     const release = await budget.reserve.turn(isOver, charactersOf(request), maxTokens, this.#price);
     let counted: Usage = {};

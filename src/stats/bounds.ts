@@ -80,7 +80,7 @@ function publishedTests(
     if (stated.dimension !== undefined) return [];
     const score = found?.score ?? Number.NaN;
     const demand = `against the published ${twoDecimals(score)} of ${name}, it may lose ${twoDecimals(points)}`;
-    const held = { bound: score - points, estimate: found?.estimate, demand, lacking: 'no score on both sides' };
+    const held = { bound: score - points, estimate: found?.estimate, demand, lacking: 'no score that both sides have' };
     return [{ ...stated, ...held, kind: 'published', scale: 'score', tier: 'advisory' }];
   });
 }

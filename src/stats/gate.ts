@@ -126,7 +126,7 @@ function provenanceRules({ evidence: { comparison, shared }, policy }: Question)
       identity: name,
       sentence,
       verdict: state === 'different' ? 'INCOMPLETE' : 'GO',
-      // Nothing else that is missing weighs as much.
+      // Outranks any other missing evidence.
       impact: state === 'different' ? 100 : -100,
     });
   });
@@ -138,7 +138,7 @@ function ratingRules({ evidence: { impossible } }: Question): ConditionResult[] 
   if (found.length === 0) return [];
   const listed = found.map(([side, rows]) => `${rows} of the ${side}`).join(' and ');
   const value = found.reduce((sum, [, rows]) => sum + rows, 0);
-  const sentence = `Rows with impossible ratings (outside 1 to 5): ${listed}; judge them again (awb score names their lines).`;
+  const sentence = `Rows with impossible ratings (outside 1 to 5): ${listed}; judge them again (awb score lists their lines).`;
   return [condition('ratings', 'ratings of 1 to 5', { verdict: 'INCOMPLETE', impact: 100, value, sentence })];
 }
 
@@ -211,7 +211,7 @@ function levelOf({ repeats, comparison }: Evidence, { alpha, looks }: Policy, te
   const look = lookAt(looks, repeats ?? {}, comparison !== undefined);
   if (typeof look === 'string') throw new UserError(look);
   const own = alphaOfLook(looks, alpha);
-  const which = `Look ${look} of ${looks.length} (${looks.join(', ')} repeats), each at alpha ${own.toPrecision(3)}, so that all together err like one at ${alpha}.`;
+  const which = `Look ${look} of ${looks.length} (${looks.join(', ')} repeats), each at alpha ${own.toPrecision(3)}, so that together they err no more often than one at ${alpha}.`;
   return { alpha: own, look, sentence: `${which} ${decidesAt(own, tests)}` };
 }
 
@@ -221,7 +221,7 @@ function decidesAt(alpha: number, tests: readonly Test[]): string {
   return `GO if each critical rule is shown to hold, one-sided at ${half}; NO-GO if one is shown to be broken: Overall's drop at ${half}, the ${family} other testable rules share another ${half} (Holm).`;
 }
 
-/** What is planned next, or could have been: repeats, and the level at which they would be tested. Undefined after the last look. */
+/** The next planned look, or one that could have been planned: its repeats, and the level of its tests. Undefined after the last look. */
 function nextOf({ repeats }: Evidence, { alpha, looks }: Policy, { look, alpha: own }: GateLevel): Next | undefined {
   if (looks === undefined || look === undefined) {
     const now = repeats?.candidate ?? 1;
@@ -247,7 +247,7 @@ function furtherSteps(
     : '';
   return [
     look === undefined
-      ? `Asking again after more repeats at the same alpha is not honest: every look is another chance to err. Plan the looks from the start, as with --looks ${schedule.join(',')}, which tests each at alpha ${alpha.toPrecision(3)}.${chance}`
+      ? `Asking again after more repeats at the same alpha is not valid: every look is another chance to err. Plan the looks from the start, as with --looks ${schedule.join(',')}, which tests each at alpha ${alpha.toPrecision(3)}.${chance}`
       : `To decide: repeat every row up to ${repeats} times (awb infer --repeats ${repeats}) and ask again with the same looks.${chance}`,
   ];
 }

@@ -101,5 +101,5 @@ export function lookAt(schedule: Schedule, { base, candidate }: RunRepeats, hasB
       ? `the rows of the ${run} do not all have the same number of repeats`
       : `the ${run} has ${counted(repeats, 'repeat')} of every row`;
   const found = [has('candidate', candidate), ...(hasBase ? [has('base', base)] : [])].join(', ');
-  return `${found}, but the schedule of looks is ${schedule.join(', ')}; the candidate needs the repeats of a look, and the base as many, or the last number from the start`;
+  return `${found}, but the schedule of looks is ${schedule.join(', ')}; the candidate needs as many repeats as one of the looks, and the base as many, or the last number from the start`;
 }

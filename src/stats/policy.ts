@@ -65,7 +65,7 @@ export const LIMITS: readonly Limit[] = [
   { name: 'truncated_share', what: 'truncated predictions', most: 1, text: percent, used: truncatedShare },
   {
     name: 'tokens_per_row',
-    what: 'completion tokens a row',
+    what: 'completion tokens per row',
     text: (value) => String(Number(value.toFixed(1))),
     used: ({ usage }) => usage?.tokensPerRow,
   },

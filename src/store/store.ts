@@ -128,7 +128,7 @@ function requireFile(path: string): void {
   );
 }
 
-/** Opening a FIFO would wait forever, and SQLite treats a device as an empty file. */
+/** Refuses special files: opening a FIFO would wait forever, and SQLite treats a device as an empty file. */
 function requireRegular(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isFile() ?? true) return;
   throw badData(`${path} is not a regular file, so it cannot be a database; choose another with --db`);

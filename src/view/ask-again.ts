@@ -56,7 +56,7 @@ export async function openAskAgain(
   const commands = [inferWords(inferred), judgeWords(manifest, dataDirOf(inferred), source, io)];
   return {
     request: ({ repeat, rollout }, sample) =>
-      // At a distance over 1, the history was the model's own.
+      // At a distance above 1, the history contains the model's own predictions.
       rollout !== undefined && rollout.distance > 1 ? undefined : ask?.(sample, repeat),
     commands({ key }) {
       const again = ['--ids', key, '--output-dir', `again/${key}`];

@@ -56,7 +56,7 @@ export function calibrationPage(calibration: CalibrationDocument): Page {
 function keyFigures(part: CalibrationPart): KeyFigure[] {
   const { ceiling, floor, false_penalty: penalty, noise, smallest_difference: smallest, gullibility } = part;
   const undecided = countOf(part, 'undecided');
-  const meaning = penalty?.is_none == null ? 'undecided' : penalty.is_none ? 'as good as none' : 'not none';
+  const meaning = penalty?.is_none == null ? 'undecided' : penalty.is_none ? 'negligible' : 'not negligible';
   const figures: (KeyFigure | null)[] = [
     { title: 'Ceiling', figure: number(ceiling), under: [rangeBelow(ceiling), 'neutral rewrites'] },
     { title: 'Floor', figure: number(floor), under: [rangeBelow(floor), 'another row’s truth'] },
@@ -70,7 +70,7 @@ function keyFigures(part: CalibrationPart): KeyFigure[] {
       figure: noise?.sd.toFixed(1) ?? DASH,
       under: [
         noise === null ? 'nothing was judged twice' : rangeBelow(noise),
-        ...(smallest === null ? [] : [`2,170 rows detect ${smallest.toFixed(1)} points`]),
+        ...(smallest === null ? [] : [`detectable over 2,170 rows: ${smallest.toFixed(1)} points`]),
       ],
     },
     {

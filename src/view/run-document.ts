@@ -86,7 +86,7 @@ const COST_NOTE =
 
 function manifestBlock(manifest: NonNullable<ReadRun['manifest']>): PageBlock {
   const text = JSON.stringify(manifest, null, 2);
-  return { folds: [{ title: 'Manifest', about: ['what made this run'], blocks: [{ text }] }] };
+  return { folds: [{ title: 'Manifest', about: ['how this run was made'], blocks: [{ text }] }] };
 }
 
 /** The name of the mean over the domains with a figure: `Overall`, or the number of domains. */
@@ -112,7 +112,7 @@ function keyFigures({ card }: ReadRun): KeyFigure[] {
         ...(isOther ? [`official: ${official.toFixed(1)}`] : []),
       ],
     },
-    { title: 'Coverage', figure: percent(card.coverage), under: [leastText(card) ?? 'of every domain'] },
+    { title: 'Coverage', figure: percent(card.coverage), under: [leastText(card) ?? 'in every domain'] },
     { title: 'Predictions', figure: count(card.valid), under: [`valid, of ${count(card.chosen)} chosen`] },
     {
       title: 'Failed or missing',

@@ -151,7 +151,7 @@ describe('ratings that do not count', () => {
     await file('ann.jsonl', [ratingLine(stranger('other'), 'Ann', 3)]);
     const { code, stdout, stderr } = await agree('ann.jsonl');
     expect({ code, stdout }).toEqual({ code: EXIT.badData, stdout: '' });
-    expect(stderr).toContain('no rating matches; name the judged file that was rated with --predictions');
+    expect(stderr).toContain('no rating matches; use --predictions to name the judged file that was rated');
   });
 
   it('outside 1 to 5 stop the command, with file and line', async () => {

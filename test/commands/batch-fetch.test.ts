@@ -88,7 +88,7 @@ describe('awb batch fetch', () => {
     server.finish();
     const { code, stdout } = await fetchAll(dir);
     expect(code).toBe(EXIT.incomplete);
-    expect(stdout).toContain(`submit ${dir} --again, since requests have no result`);
+    expect(stdout).toContain(`submit ${dir} --again, since some requests have no result`);
     expect((await awb(['batch', 'submit', dir, '--again'])).stderr).toContain('2 requests without a result');
     server.finish();
     expect((await fetchAll(dir)).code).toBe(EXIT.done);

@@ -198,7 +198,7 @@ describe('files that were never submitted', () => {
     expect(server.count).toBe(ROWS);
   });
 
-  test('are submitted in the form that the run last wrote, even while the command waits for room', async () => {
+  test('are submitted in the form that the run last wrote, even while the command waiting for room', async () => {
     const dir = await batchFolder([3, 3, 3]);
     let looks = 0;
     const api = await batchApi({

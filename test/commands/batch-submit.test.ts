@@ -96,7 +96,7 @@ describe('awb batch submit', () => {
       expect(before.code).toBe(EXIT.later);
       const { code, stderr } = await submit(dir, server, '--wait');
       expect(code).toBe(EXIT.done);
-      expect(stderr).toContain('takes no more tokens for now');
+      expect(stderr).toContain('accepts no more tokens for now');
       const completed = server.batches.filter(({ status }) => status === 'completed');
       expect(completed).toHaveLength(3);
       expect(partsOf(server).filter((_, index) => server.batches[index]?.status === 'completed')).toEqual([
@@ -113,7 +113,7 @@ describe('awb batch submit', () => {
     const server = await serve({ enqueued: { tokens: 200, toldAt: 'creation' }, looks: 1000 });
     const dir = await batchFolder([3, 3]);
     const { stdout } = await submit(dir, server);
-    expect(stdout).toMatch(/requests-0002\.jsonl +3 +waits for room/);
+    expect(stdout).toMatch(/requests-0002\.jsonl +3 +waiting for room/);
     await submit(dir, server);
     expect(partsOf(server)).toEqual(['requests-0001.jsonl']);
     server.finish();

@@ -147,7 +147,7 @@ describe('a copy', () => {
       'os_test.jsonl is missing',
       'web_test.jsonl changed since it was fetched',
       'mine_test.jsonl was not fetched',
-      '286 rows equal to an earlier one',
+      '286 rows identical to an earlier row',
     ]);
   });
 

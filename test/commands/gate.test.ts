@@ -78,7 +78,7 @@ describe('the verdict is the exit code', () => {
 
   it('INCONCLUSIVE says that asking again is not honest, and gives --looks and their chance of deciding it', async () => {
     const text = (await gate(['base', 'unsure'])).stdout.replace(/\s+/g, ' ');
-    expect(text).toMatch(/at the same alpha is not honest.*--looks 1,3.*alpha 0\.0277.*is at most \d+ %\./);
+    expect(text).toMatch(/at the same alpha is not valid.*--looks 1,3.*alpha 0\.0277.*is at most \d+ %\./);
     const { level, further, rules } = await report(['base', 'unsure']);
     expect(level).toMatchObject({ alpha: 0.05, look: null });
     expect(further).toHaveLength(1);
@@ -221,7 +221,7 @@ require_equal: [judge, rubric]
   });
 
   it.each([
-    ['tokens_per_row: 400', 'NO-GO', 'completion tokens a row: 500'],
+    ['tokens_per_row: 400', 'NO-GO', 'completion tokens per row: 500'],
     ['tokens_per_row: 600', 'GO', 'limit tokens_per_row        500  ≤ 600  holds'],
     ['cost: 12', 'NO-GO', 'cost: $12.50, more than the limit of $12.00'],
     ['truncated_share: 0.1', 'GO', 'limit truncated_share        0 %  ≤ 10 %  holds'],

@@ -540,7 +540,7 @@ describe('interrupts', () => {
     });
     const { code, stdout, stderr } = await awb([...run.args, '--concurrency', '2'], { stop: stop.signal });
     expect(code).toBe(130);
-    expect(stdout).toContain('interrupted: everything finished is saved; the same command continues');
+    expect(stdout).toContain('interrupted: all finished work is saved; the same command continues');
     expect(stderr).toContain('interrupt again to end at once');
     const kept = await readRows(run.predictions);
     expect(kept).toHaveLength(run.server.count);

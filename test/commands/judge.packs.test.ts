@@ -93,7 +93,7 @@ describe('the checklist', () => {
   });
 
   it.each([
-    ['missing', undefined, 'the verdict holds no "facts"'],
+    ['missing', undefined, 'the verdict contains no "facts"'],
     [
       'of another form',
       [{ ...facts[0], met: 'yes' }],

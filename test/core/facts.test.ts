@@ -13,7 +13,7 @@ describe('a checklist', () => {
   });
 
   test.each<[string, unknown, string]>([
-    ['absent', undefined, 'the verdict holds no "facts"'],
+    ['absent', undefined, 'the verdict contains no "facts"'],
     ['null', null, '"facts": Invalid input: expected array'],
     ['an object', { claim: 'c' }, '"facts": Invalid input: expected array'],
     ['too long', Array.from({ length: 13 }, () => fact()), '"facts" has more than 12 facts'],

@@ -61,7 +61,7 @@ test('a limit of tokens reads alike in a sentence and in a table, and shows by h
   const usage = { tokensPerRow: 12000.4, cost: { usd: 12.5, unpriced: 0 } };
   const { rules } = decide({ usage }, parsePolicy({ limits: { tokens_per_row: 12000, cost: 12.5 } }));
   expect(rules.map(({ sentence }) => sentence)).toEqual([
-    "The candidate's completion tokens a row: 12000.4, more than the limit of 12000.",
+    "The candidate's completion tokens per row: 12000.4, more than the limit of 12000.",
     "The candidate's cost: $12.50, within the limit of $12.50.",
   ]);
 });

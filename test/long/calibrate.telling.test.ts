@@ -111,7 +111,7 @@ describe('what a calibration says', () => {
     const dir = await begin(exacting);
     const judged = join(dir, 'calibration.jsonl');
     const { code, stderr } = await calibrate(dir, ['--max-calls', '8', '--html', judged]);
-    expect(stderr).toContain('a page would replace that file; end its name in .html');
+    expect(stderr).toContain('a page would replace that file; use a name that ends in .html');
     expect(code).toBe(2);
     expect(server.requests.length).toBe(0);
   });

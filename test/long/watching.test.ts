@@ -74,7 +74,7 @@ test('without --once it waits for checkpoints, and Ctrl-C stops the server in th
   child.kill('SIGINT');
   const { code, stderr } = await ended;
   expect(code).toBe(EXIT.interrupted);
-  expect(stderr).toMatch(/interrupted; the same command continues\n$/);
+  expect(stderr).toMatch(/interrupted; run the same command again to continue\n$/);
   for (const pid of await run.pids()) expect(isAlive(pid)).toBe(false);
 }, 300_000);
 
@@ -143,7 +143,7 @@ test('a result that cannot be reported, a busy port and a missing command are lo
   const { child, ended } = run.start();
   await run.until(async () => (await readdir(run.dir)).includes('served.step-1.hung'));
   const other = await run.once();
-  expect([other.code, /another awb watch works in/.test(other.stderr)]).toEqual([EXIT.cannotCreate, true]);
+  expect([other.code, /another awb watch is working in/.test(other.stderr)]).toEqual([EXIT.cannotCreate, true]);
   child.kill('SIGTERM');
   expect((await ended).code).toBe(EXIT.terminated);
   await rm(join(run.dir, 'checkpoints'), { recursive: true });

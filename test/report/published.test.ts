@@ -18,7 +18,7 @@ describe('published rows', () => {
     const [official, rest] = blocksOf([run('a', 57), run('b', 56), other], { withPublished: true }, () => true);
     expect(official?.rows).toHaveLength(16);
     expect(names(official)?.slice(0, 5)).toEqual(['a', 'b', 'Qwen-AgentWorld-397B-A17B', 'GPT-5.4', 'Claude Opus 4.6']);
-    expect(official?.notes.join()).toContain('official figures, neither ranked, tested nor marked');
+    expect(official?.notes.join()).toContain('official figures, not ranked, tested or marked');
     expect(official?.rows.filter((row) => row.marked.size > 0).map((row) => row.name)).toEqual(['a', 'b']);
     const notes = official?.notes.join('\n') ?? '';
     expect(notes).toContain(published.source);

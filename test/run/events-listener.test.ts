@@ -158,7 +158,7 @@ describe('a file that cannot be written', () => {
     ['missing/events.jsonl', EXIT.cannotCreate, /cannot open --events missing\/events\.jsonl for writing \(ENOENT\)/],
     ['package.json/events.jsonl', EXIT.cannotCreate, /cannot open --events package\.json\/events\.jsonl.*\(ENOTDIR\)/],
     ['.', EXIT.cannotCreate, /cannot open --events \. for writing \(EISDIR\)/],
-    ['package.json', EXIT.usage, /--events package\.json contains other things than events; choose another file/],
+    ['package.json', EXIT.usage, /--events package\.json contains something other than events; choose another file/],
   ])('such as %s is refused before anything is asked', async (file, exitCode, message) => {
     const run = await setUp();
     const { code, stderr } = await awb([...run.args, '--events', file]);
@@ -207,7 +207,9 @@ test.runIf(process.platform !== 'win32')('a FIFO is refused before anything is a
   await once(spawn('mkfifo', [path]), 'close');
   const { code, stderr } = await awb([...run.args, '--events', path]);
   expect([code, run.server.count]).toEqual([EXIT.usage, 0]);
-  expect(stderr).toMatch(/--events .*fifo is not a file; choose one, which others can follow with tail -f/);
+  expect(stderr).toMatch(
+    /--events .*fifo is not a regular file; choose one, so that others can follow it with tail -f/,
+  );
 });
 
 test('limits, pauses and outages are reported when they change', async () => {

@@ -37,7 +37,7 @@ describe('what the configuration file may contain', () => {
     ['map', 'x: [step]', 'awb.yaml:1: x "["step"]": expected key=value'],
     ['object', 'x: [1]', 'awb.yaml:1: x "["1"]": expected a JSON object such as {"top_k": 20}'],
     ['text', 'x: "a', 'awb.yaml:1: not YAML: Missing closing "quote'],
-    ['text', 'x: a\nx: b', 'awb.yaml:2: this key is there twice; remove one of them'],
+    ['text', 'x: a\nx: b', 'awb.yaml:2: this key appears twice; remove one of them'],
     ['text', '- x', 'awb.yaml:1: expected settings by name, such as "max-tokens: 32768"'],
     ['text', 'infer: x', 'awb.yaml:1: infer: expected settings by name, such as "max-tokens: 32768"'],
   ])('%s refuses %j with file and line', async (kind, yaml, expected) => {

@@ -43,7 +43,7 @@ describe('unknown names', () => {
     const { warnings, problems } = await resolveWith(options, { env: { AWB_MAX_TOKEN: '1' } });
     expect(problems).toEqual([]);
     expect(warnings).toEqual([
-      'nothing reads the environment variable "AWB_MAX_TOKEN"; did you mean "AWB_MAX_TOKENS"?',
+      'no option uses the environment variable "AWB_MAX_TOKEN"; did you mean "AWB_MAX_TOKENS"?',
     ]);
     expect((await resolveWith(options, { env: { AWB_DEBG: '1' } })).warnings[0]).toContain('did you mean "AWB_DEBUG"?');
   });

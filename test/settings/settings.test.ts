@@ -44,9 +44,9 @@ describe('missing settings', () => {
   });
 });
 
-test('--quiet and --verbose exclude each other', async () => {
+test('--quiet and --verbose cannot be combined', async () => {
   const { message } = await refusalOf(settingsWith({}, { flags: { quiet: true }, env: { AWB_VERBOSE: '1' } }));
-  expect(message).toBe('--quiet and --verbose exclude each other');
+  expect(message).toBe('--quiet and --verbose cannot be combined');
 });
 
 describe('the address of an endpoint', () => {

@@ -477,7 +477,7 @@ describe('limits', () => {
   test.each([
     [{ truncated_share: 0.05 }, 'GO', 'truncated predictions: 4.7 %, within the limit of 5 %.'],
     [{ truncated_share: 0.04 }, 'NO-GO', 'truncated predictions: 4.7 %, more than the limit of 4 %.'],
-    [{ tokens_per_row: 900 }, 'NO-GO', 'completion tokens a row: 1000, more than the limit of 900.'],
+    [{ tokens_per_row: 900 }, 'NO-GO', 'completion tokens per row: 1000, more than the limit of 900.'],
     [{ tokens_per_row: { max: 900, tier: 'advisory' } }, 'ADVICE', 'more than the limit of 900'],
     [{ cost: 3 }, 'INCOMPLETE', 'cost: not recorded for every row, so the limit of $3.00 cannot be tested.'],
     [{ cost: { max: 3, tier: 'supporting' } }, 'GO', 'not recorded'],
@@ -506,7 +506,7 @@ describe('an undecided gate', () => {
     expect(repeats).toMatchObject({ kind: 'about', repeats: 3 });
     expect(further).toEqual([
       expect.stringMatching(
-        /^Asking again after more repeats at the same alpha is not honest.* --looks 1,3, which tests each at alpha 0\.0277\. The chance that 3 repeats of every row in both runs decide it is about \d+ %\.$/,
+        /^Asking again after more repeats at the same alpha is not valid.* --looks 1,3, which tests each at alpha 0\.0277\. The chance that 3 repeats of every row in both runs decide it is about \d+ %\.$/,
       ),
     ]);
   });

@@ -65,7 +65,9 @@ const READERS = new Map<Domain, (body: string) => AgentAction | NoAction>([
     'android',
     (body) => {
       const gesture = nestsBeyond(body, DEEPEST) ? undefined : phoneGesture(body);
-      return gesture === undefined ? { flaw: 'the action is in no phone notation' } : { form: 'gesture', gesture };
+      return gesture === undefined
+        ? { flaw: 'the action is in no known phone notation' }
+        : { form: 'gesture', gesture };
     },
   ],
   ['web', (body) => scripted(browserScript(body), 'the action is not a call')],
@@ -112,7 +114,7 @@ export function screenOf(domain: Domain, told = ''): Screen {
 }
 
 function fromJson(body: string, read: (value: unknown) => AgentAction | NoAction): AgentAction | NoAction {
-  if (nestsBeyond(body, DEEPEST)) return { flaw: 'the action nests too deep' };
+  if (nestsBeyond(body, DEEPEST)) return { flaw: 'the action is nested too deeply' };
   try {
     return read(JSON.parse(body));
   } catch (error) {

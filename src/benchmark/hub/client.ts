@@ -25,7 +25,7 @@ const HUB = 'https://huggingface.co';
 /** Consecutive tries without progress. */
 const MOST_TRIES = 5;
 const MOST_WAIT_MS = 30_000;
-/** No connection: a retry would hardly change that soon, and the user waits. */
+/** No connection: an immediate retry would hardly help, and the user is waiting. */
 const UNREACHABLE = ['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH'];
 
 /** The path prefix of each kind of repository on the hub. */
@@ -54,9 +54,10 @@ export function openRepository(
   const endpoint = baseOf(hub);
   const token = (env.HF_TOKEN ?? '').trim();
   // fetch would show such a token in its error.
-  if (/[^\x21-\x7e]/.test(token)) throw new UserError('HF_TOKEN has characters that no token has; set it again');
+  if (/[^\x21-\x7e]/.test(token))
+    throw new UserError('HF_TOKEN contains characters that no token can contain; set it again');
   const downloads = proxiedDownloads(env);
-  const noHub = () => unavailable(`${hub.host} does not answer like a hub; check HF_ENDPOINT`);
+  const noHub = () => unavailable(`${hub.host} does not respond like a Hugging Face hub; check HF_ENDPOINT`);
   const api = (what: 'revision' | 'tree') =>
     `${endpoint}/api/${kind}s/${repository}/${what}/${encodeURIComponent(revision)}`;
 
@@ -84,7 +85,7 @@ export function openRepository(
     const way = `${hub.host}${proxy === undefined ? '' : ` (through the proxy of ${proxy})`}`;
     const why = systemCode(error) || messageOf((error instanceof Error && error.cause) || error);
     return unavailable(
-      `${way} cannot be reached (${why}); run the same command again to continue, name a mirror in HF_ENDPOINT, or get the files another way`,
+      `${way} cannot be reached (${why}); run the same command again to continue, set HF_ENDPOINT to a mirror, or get the files another way`,
     );
   }
 
@@ -156,7 +157,7 @@ function fileOf(entry: unknown): RepositoryFile | undefined {
 
 /** The error for a download that the user interrupted. */
 export function interrupted(signal: AbortSignal): UserError {
-  return new UserError('download interrupted; the same command continues it', interruption(signal));
+  return new UserError('download interrupted; run the same command again to resume it', interruption(signal));
 }
 
 /** The address in a variable. @throws UserError (2) for what is not an address, or contains a password */
@@ -165,7 +166,7 @@ export function addressIn(variable: string, given = '', otherwise: string): URL 
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
     throw new UserError(
-      `${variable} must be an http or https URL without user name and password, such as ${otherwise}`,
+      `${variable} must be an http or https URL without a user name or password, such as ${otherwise}`,
     );
   }
   return url;
@@ -187,7 +188,7 @@ function refusal(status: number, host: string, { repository, revision }: Reposit
   }
   return status === 404
     ? inputMissing(`${host} has no such repository, revision or file: ${repository}, ${revision}`)
-    : unavailable(`${host} answers with status ${status}; check HF_ENDPOINT and the name`);
+    : unavailable(`${host} returned status ${status}; check HF_ENDPOINT and the name`);
 }
 
 /** The system's code behind an error, such as ENOSPC; empty if there is none. */

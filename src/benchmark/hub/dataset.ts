@@ -28,7 +28,7 @@ export interface DatasetOptions extends HubOptions {
   readonly revision: string;
   /** Absolute; created if missing. */
   readonly folder: string;
-  /** Rows that are there but not in the commit are moved aside and kept. Without it, conflicting files are an error. */
+  /** Existing row files that the commit lacks are moved aside and kept. Without it, conflicting files are an error. */
   readonly replace: boolean;
   /** Called before a download with its size, and where conflicting files were moved. */
   readonly beforeDownload?: (what: { files: number; bytes: number; aside: string | undefined }) => void;
@@ -98,7 +98,7 @@ export async function fetchDataset(options: DatasetOptions) {
       files,
       /** Bytes of the files downloaded in this call. */
       fetchedBytes: bytesOf(missing),
-      /** The folder, below the dataset's, of files that were moved aside. */
+      /** The subfolder of the dataset's folder into which files were moved aside. */
       aside,
       /** Files of rows that are not part of the dataset but will be read with it. */
       strangers: await strangersIn(folder, whole),
@@ -110,7 +110,7 @@ function refusedFor(names: readonly string[], folder: string): UserError {
   const list = names.map((name) => `  ${printable(name)}`);
   const what = `${printable(folder)} has files with the dataset's names but other content:`;
   const next =
-    'Nothing was written. Choose another --output-dir, or add --replace (the present files are then kept aside).';
+    'Nothing was written. Choose another --output-dir, or add --replace (the existing files are then moved aside).';
   return cannotCreate([what, ...list, next].join('\n'));
 }
 
@@ -129,7 +129,7 @@ function chooseFiles(listed: readonly RepositoryFile[], repository: string): Sou
   // Some file systems ignore case.
   for (const [one, other] of groupBy(files, ({ name }) => name.toLowerCase()).values()) {
     if (other === undefined) continue;
-    const message = `${repository} has two files that would have the same name in the folder: ${one.path} and ${other.path}; name another --revision`;
+    const message = `${repository} has two files that would have the same name in the folder: ${one.path} and ${other.path}; choose another --revision`;
     throw badData(printable(message));
   }
   return files;
@@ -139,7 +139,7 @@ function chooseFiles(listed: readonly RepositoryFile[], repository: string): Sou
 async function digestAt(path: string, signal: AbortSignal, onRead: (bytes: number) => void) {
   const there = await stat(path).catch((error: unknown) => (codeOf(error) === 'ENOENT' ? undefined : null));
   if (there === undefined) return undefined;
-  if (!there?.isFile()) throw cannotCreate(`${printable(path)} is not a file that can be read; move it away`);
+  if (!there?.isFile()) throw cannotCreate(`${printable(path)} is not a readable file; move it away`);
   const digest = new Digest(there.size);
   await readInto(digest, path, signal, onRead);
   return digest.finish();

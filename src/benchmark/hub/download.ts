@@ -67,7 +67,7 @@ type Report = (step: TransferProgress['step'], bytes: number) => void;
 /** Resolves to the SHA-256 of the downloaded file. */
 async function transferFile(repository: Repository, file: RepositoryFile, target: string, report: Report) {
   const path = partPath(target, file);
-  /** Nothing of the part is worth continuing. */
+  /** Removes a part that is not worth continuing. */
   const discard = async (why: string): Promise<never> => {
     await rm(path, { force: true });
     const message = `the download of ${basename(file.path)} ${why}, and was removed; run the same command again, or check HF_ENDPOINT`;
@@ -86,7 +86,7 @@ async function transferFile(repository: Repository, file: RepositoryFile, target
       const response = await repository.open(file.path, digest.bytes);
       const range = /^bytes (\d+)-/.exec(response.headers.get('content-range') ?? '')?.[1];
       if (response.status === 206 && Number(range) !== digest.bytes) {
-        throw new Error('the server sent another range than asked for');
+        throw new Error('the server sent a different range than requested');
       }
       if (response.status !== 206 && digest.bytes > 0) {
         // The server does not support ranges, and starts over.
@@ -170,7 +170,7 @@ export async function onDisk<T>(path: string, work: Promise<T>): Promise<T> {
     if (error instanceof UserError) throw error;
     const code = systemCode(error);
     throw new UserError(
-      `cannot write ${printable(path)} (${code || 'unknown cause'}); free some space or change its rights, and run the same command again: the finished part is kept`,
+      `cannot write ${printable(path)} (${code || 'unknown cause'}); free some space or change its permissions, and run the same command again: the finished part is kept`,
       ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST'].includes(code) ? EXIT.cannotCreate : EXIT.cannotWrite,
     );
   }

@@ -24,7 +24,7 @@ const FILES: Readonly<Record<string, string>> = {
   'prompts/web/judge_system_prompt.txt': 'dc2517b4e04eb8ea9e10fb7b8fcdefc9487ad26cb0cc20ec8d2fca29d532c6d6',
 };
 const TIMEOUT_MS = 30_000;
-const BY_HAND = `name a mirror of ${HOST} in AWB_GITHUB_RAW, or check out ${REPOSITORY} at ${COMMIT.slice(0, 7)} and name its folder with --rubrics`;
+const BY_HAND = `set AWB_GITHUB_RAW to a mirror of ${HOST}, or check out ${REPOSITORY} at ${COMMIT.slice(0, 7)} and name its folder with --rubrics`;
 
 interface Fetching {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -32,7 +32,7 @@ interface Fetching {
   readonly signal: AbortSignal;
   /** Called once, before the first file is downloaded. */
   readonly onFetch: (text: string) => void;
-  /** SHA-256 in hex by path; those of the commit if absent. */
+  /** SHA-256 in hex by path; if absent, the hashes of the supported commit apply. */
   readonly files?: Readonly<Record<string, string>>;
 }
 
@@ -52,7 +52,7 @@ export async function officialRubrics({ env, fetch, signal, onFetch, files = FIL
     isTold = true;
     const bytes = await bytesAt(new URL(`${baseOf(base)}/${REPOSITORY}/${COMMIT}/${file}`), { fetch, signal });
     if (sha256Of(bytes) !== sha256) {
-      throw badData(`${base.host} has a different ${file} from ${REPOSITORY} at that commit; ${BY_HAND}`);
+      throw badData(`${base.host} serves a ${file} that differs from that of ${REPOSITORY} at that commit; ${BY_HAND}`);
     }
     await onDisk(dirname(path), mkdir(dirname(path), { recursive: true }));
     await replaceFile(path, [bytes], { remedy: 'fix that and run the same command again' });

@@ -21,14 +21,14 @@ export const SERVER_OPTIONS = {
   ...under('Server', {
     'base-url': option.text('URL', "the server (default: the folder's)", { check: httpUrl }),
     'api-key': option.text('KEY', 'key for --base-url (api.openai.com: also OPENAI_API_KEY)', { secret: true }),
-    'retry-minutes': option.number('longest time of retrying a failing server', { min: 0, default: 10 }),
+    'retry-minutes': option.number('how long to retry a failing server', { min: 0, default: 10 }),
   }),
 } as const satisfies OptionTable;
 
 export type ServerSettings = Settings<typeof SERVER_OPTIONS>;
 
 const OPENAI = 'https://api.openai.com';
-/** Answers of a server that cannot list batches. */
+/** HTTP statuses of a server that cannot list batches. */
 const NO_LIST = [404, 405, 501];
 
 /** A batch folder that was read; `shown` is its path as shown to people. */
@@ -46,7 +46,7 @@ export async function openBatchFolder(given: string, io: Io) {
 
 /** The command that reads the results, ready to paste; a description of it if batch.json does not record it. */
 export function readingCommand({ command, run }: Batch, io: Pick<Io, 'cwd' | 'env'>): string {
-  if (command === undefined) return `repeat the awb ${run.kind} command with --batch-dir that wrote the folder`;
+  if (command === undefined) return `repeat the awb ${run.kind} --batch-dir command that wrote the folder`;
   const line = `${programName(io)} ${shellLine(command.words)}`;
   return command.cwd === io.cwd ? line : `cd ${shellLine([command.cwd])} && ${line}`;
 }
@@ -66,7 +66,7 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
     const loading = showLoading(io.stderr, settings.quiet);
     const submission = await disk.submission.read();
     if (submission === undefined && command !== 'submit') {
-      throw inputMissing(`nothing of ${shown} has been submitted; first run awb batch submit ${shown}`);
+      throw inputMissing(`nothing in ${shown} has been submitted yet; run awb batch submit ${shown} first`);
     }
     const baseUrl = settings.baseUrl ?? submission?.baseUrl ?? batch.baseUrl;
     if (baseUrl === undefined) {
@@ -74,9 +74,11 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
     }
     const server = { baseUrl, apiKey: keyFor(baseUrl, settings, shown, io), proxy: proxyFor(baseUrl, io.env) };
     const api = openBatchApi(server, settings.retryMinutes * 60_000, io.stop, loading.say);
-    // All parts of a folder go to one server: submitting to another would be paid twice.
+    // All parts of a folder go to one server: submitting to another one would mean paying twice.
     if (submission !== undefined && submission.sent.length > 0 && submission.baseUrl !== api.baseUrl) {
-      throw identityDiffers(`${shown} went to ${submission.baseUrl}; leave --base-url out, or rename submission.json`);
+      throw identityDiffers(
+        `${shown} was submitted to ${submission.baseUrl}; leave --base-url out, or rename submission.json`,
+      );
     }
     const client = {
       ...{ io, dir, disk, shown, batch, api, loading },
@@ -131,7 +133,7 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
 
     /**
      * Asks about every batch that may still change, and looks for those whose creation was not confirmed. If the server cannot list
-     * batches, `isNone` says that there is no such batch: the user has looked.
+     * batches, `isNone` is the user's word, after looking, that there is no such batch.
      */
     async function refresh(isNone = false): Promise<void> {
       for (const sent of client.sent) {
@@ -164,7 +166,9 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
         // A plain UserError, since the caller would read Refused as a refusal to create the batch.
         if (!NO_LIST.includes(error.http)) throw new UserError(error.message, error.exitCode);
         if (isNone) return undefined;
-        throw unavailable(`no answer came for ${shown}/${part}; look for its batch at ${api.host}, or submit --again`);
+        throw unavailable(
+          `no answer arrived for ${shown}/${part}; look for its batch at ${api.host}, or submit --again`,
+        );
       }
     }
   } catch (error) {

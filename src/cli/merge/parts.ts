@@ -89,7 +89,7 @@ export async function ownRun(dir: string, name: string, io: Io): Promise<Part[]>
     const { outputPath, journalPath } = pathsOf({ dir, name });
     await requireNoStray([outputPath, journalPath], 'choose another --output-dir');
   }
-  // Once merged, it would forget what it is waiting for, and pay for it twice.
+  // A merged run would forget what this one is waiting for, and pay for it twice.
   if (own?.manifest.state === 'awaiting') {
     throw new UserError(
       `${name}.jsonl in ${shown} awaits results of its batch files; let its own command read them, then merge`,

@@ -13,31 +13,38 @@ export const WATCH_OPTIONS = {
   ...under('Checkpoints', {
     dir: option.text('DIR', 'folder in which checkpoints (folders or files) arrive', { required: true }),
     pattern: option.text('GLOB', 'names of checkpoints, with * and ?, such as "step-*"', { default: '*' }),
-    marker: option.text('NAME', 'file in a complete checkpoint, or next to it as <checkpoint>.NAME', {
+    marker: option.text('NAME', 'file that marks a checkpoint as complete: in it, or next to it as <checkpoint>.NAME', {
       default: 'COMPLETE',
       check: (text) => (/^[^/\\]+$/.test(text) ? undefined : 'the name of a file'),
     }),
   }),
   ...under('Server', {
-    'serve-command': option.list('COMMAND', 'serves {checkpoint} at {port}; no shell', { required: true, whole: true }),
+    'serve-command': option.list('COMMAND', 'command that serves {checkpoint} on {port}; no shell', {
+      required: true,
+      whole: true,
+    }),
     endpoint: option.text('URL', 'address of the server', { default: 'http://127.0.0.1:{port}/v1' }),
     port: option.integer('port of the server (default: a free one)', { min: 1, max: 65535 }),
     'served-model': option.text('NAME', 'model to ask for (default: the first that the server lists)'),
-    'wait-ready': option.duration('longest wait until the server lists its models', { min: 0.001, default: 900 }),
+    'wait-ready': option.duration('maximum wait for the server to list its models', { min: 0.001, default: 900 }),
   }),
   ...under('Gate', {
-    base: option.text('RUN', 'the fixed run: a label or number in --db, or a path', { required: true }),
+    base: option.text('RUN', 'run that every checkpoint is compared with: a label or number in --db, or a path', {
+      required: true,
+    }),
   }),
   ...under('Output', {
-    'output-dir': option.text('DIR', 'folder of watch.jsonl and one folder per checkpoint', { default: './watch' }),
+    'output-dir': option.text('DIR', 'folder for watch.jsonl and one folder per checkpoint', { default: './watch' }),
     db: option.text('FILE', 'SQLite file for the scores', { default: 'awb.sqlite' }),
-    'on-result': option.list('COMMAND', 'run with each result as JSON on standard input', { whole: true }),
+    'on-result': option.list('COMMAND', 'command to run for each result, with its JSON on standard input', {
+      whole: true,
+    }),
   }),
   ...under('Watching', {
-    'pass-env': option.list('NAME', 'secret variables that the server and --on-result get'),
-    once: option.flag('evaluate what is there now, and exit with its code'),
-    every: option.duration('time between looks at DIR', { min: 0.01, default: 60 }),
-    tries: option.integer('rounds of trying to evaluate a failing checkpoint', { min: 1, default: 3 }),
+    'pass-env': option.list('NAME', 'secret environment variables to pass to the server and --on-result'),
+    once: option.flag('evaluate only what is there now, then exit with the resulting code'),
+    every: option.duration('time between scans of DIR', { min: 0.01, default: 60 }),
+    tries: option.integer('maximum rounds for a checkpoint that cannot be evaluated', { min: 1, default: 3 }),
   }),
 } as const satisfies OptionTable;
 
@@ -93,7 +100,7 @@ export type Step = (typeof STEPS)[number];
 
 interface CheckpointRecord extends Checkpoint {
   readonly steps: Partial<Record<Step, number>>;
-  /** Rounds that failed. */
+  /** Number of failed rounds. */
   readonly failures: number;
   /** Set once its result has been reported. */
   readonly verdict?: string;

@@ -241,7 +241,7 @@ async function runAwb(
     const { code, signal, fault } = await startGuarded({ ...task, graceMs: STEP_GRACE_MS }, ending);
     if (code !== EXIT.done) lost?.throwIfAborted();
     stop.throwIfAborted();
-    if (code === null) throw new NotEvaluated(`awb ${name} was ended (${fault ?? signal})${await tailOf(log)}`);
+    if (code === null) throw new NotEvaluated(`awb ${name} was terminated (${fault ?? signal})${await tailOf(log)}`);
     // After a kill of the watch, its step may still be saving, and locks the folder until then.
     if (code !== EXIT.cannotCreate || tries === LOCKED_TRIES) return code;
     await wait(LOCKED_WAIT_MS, undefined, { signal: stop }).catch(() => undefined);

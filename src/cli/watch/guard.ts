@@ -81,7 +81,7 @@ function writeLog(piece: Uint8Array): void {
     logged = 0;
     closeSync(before);
   } catch {
-    // The next piece may fit.
+    // A later piece may fit again.
   }
 }
 

@@ -138,7 +138,7 @@ export async function withServer<T>(
   const [stopping, lost] = [new AbortController(), new AbortController()];
   const ended = startGuarded({ words, env, cwd: io.cwd, log, graceMs: GRACE_MS }, stopping.signal).then(
     async ({ code, signal, fault }) => {
-      const how = `the server ended by itself (${signal ?? `exit code ${code}`})${await tailOf(log)}`;
+      const how = `the server exited unexpectedly (${signal ?? `exit code ${code}`})${await tailOf(log)}`;
       const reason = fault === undefined ? how : `the server could not be started (${fault})`;
       if (!stopping.signal.aborted) lost.abort(new NotEvaluated(reason));
     },

@@ -79,8 +79,8 @@ export async function planRollout(
   const passed = rows.filter((row) => !isChosen.has(row)).length;
   const told = [
     `${counted(leaking, 'chain')} (${counted(leakingRows, 'chosen row')}) left out of the rollout: the prompts show the true state in a different form from the observations, and would give it away`,
-    `${counted(further, 'chain')} apart from those of the longest rows: rows whose history differs from their trajectory's longest row`,
-    `${counted(passed, 'row')} that this command did not choose are on the way, and are scored`,
+    `${counted(further, 'chain')} in addition to those of the longest rows: rows whose history differs from their trajectory's longest row`,
+    `${counted(passed, 'row')} that this command did not choose lie on the way to chosen ones, and are scored too`,
   ];
   return {
     from,

@@ -115,13 +115,13 @@ export function rolloutStage(work: Inference, run: Run, plan: RolloutPlan): Stag
           charactersOf(questionOf(sample)) > charactersOf(questionOf(trueTurn(driver, turn)));
         const settled = isTooLong ? { ...outcome, class: 'too-long' as const } : outcome;
         history = followedBy(before, observationOf(settled.status === 'ok' ? settled.content : ''));
-        // A missing turn leaves no history, so no turn is asked after it.
+        // Without this turn there is no history for later ones, so none of them is asked.
         const isMissing = settled.status === 'failed' && !isDoneTurn({ ...settled, flags: [] });
         const stamp = `${before.hash}${isMissing ? '' : history.hash} ${markOf(run)}`.trimEnd();
         yield recordOfTurn(job, driver, sample, { ...settled, stamp });
       }
     },
-    // After the truth: about as long, for a cost estimate before anything has been predicted. It is never sent.
+    // Uses the truth, which is about as long, to estimate the cost before anything is predicted. It is never sent.
     questions: async ({ chain, turn }) => [questionOf(trueTurn(await dataset.readSample(chain.driver), turn))],
     truth: async ({ chain, turn }) => present((await dataset.readSample(chain.driver)).responses[turn - 1]),
     placeOf: ({ row, repeat }) => (row === undefined || repeat > 0 ? undefined : placeOfRow(dataset, row)),

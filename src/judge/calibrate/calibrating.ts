@@ -24,7 +24,7 @@ const { 'data-dir': dataDir, domains, shard, 'skip-invalid': skipInvalid, fresh 
 
 export const CALIBRATE_OPTIONS = {
   'data-dir': dataDir,
-  'output-dir': option.text('DIR', 'folder of calibration.jsonl', { default: './calibration', group: 'Data' }),
+  'output-dir': option.text('DIR', 'folder for calibration.jsonl', { default: './calibration', group: 'Data' }),
   domains,
   shard,
   'skip-invalid': { ...skipInvalid, help: 'leave unusable rows out' },
@@ -35,7 +35,7 @@ export const CALIBRATE_OPTIONS = {
   }),
   fresh,
   ...under('Calibration', {
-    'max-calls': option.integer('maximum judgements; takes as many rows as that allows, equally from every domain', {
+    'max-calls': option.integer('maximum judgements; as many rows as they allow are taken, equally from every domain', {
       min: 1,
       default: 3000,
     }),

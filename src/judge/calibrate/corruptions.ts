@@ -31,7 +31,7 @@ export const CORRUPTIONS = {
   },
 } satisfies Record<string, Variant>;
 
-/** A row with fewer determined tokens has no eighth of them. */
+/** With fewer determined tokens, an eighth of them is less than one token. */
 const FEWEST_TOKENS = 8;
 
 /** The tokens of a smaller share are a subset of those of a larger one, with the same replacements: all draw from the row's stream. */

@@ -68,7 +68,7 @@ export async function planOf(
   return inOrder(rows, taken);
 }
 
-/** An empty prediction is rated by rule. */
+/** An empty prediction is rated by a fixed rule, without a call. */
 export function takesCall({ variant }: CalibrationJob): boolean {
   return variant !== 'empty';
 }

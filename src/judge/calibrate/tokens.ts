@@ -24,7 +24,7 @@ export interface DeterminedToken extends Span {
 /** Anything in an observation that can be wrong while its format stays: a specific token, or a plain word or number. */
 export interface ContentToken extends Span {
   readonly kind: TokenKind;
-  /** How sure it is that a different token would be wrong: plain (0), specific (1), a state or determined (2). */
+  /** How certain it is that a different token would be wrong: plain (0), specific (1), a state or determined (2). */
   readonly certainty: number;
 }
 
@@ -286,7 +286,7 @@ function tokensIn(text: string, unit: Unit): SpecificToken[] {
 
 const UNDECIDED = Symbol('of two in one turn, neither is known');
 
-/** Remembers what followed something the last time. */
+/** Remembers what followed a given context the last time. */
 function latest() {
   const entries = new Map<string, { readonly turn: number; readonly value: string | typeof UNDECIDED }>();
   return {

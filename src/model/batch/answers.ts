@@ -34,7 +34,7 @@ export type AnswerOptions = BackendOptions & Required<Pick<BackendOptions, 'dial
 /** A question without an answer yet: the request to write, and the cost of the tries before it. */
 export type Missing = Readonly<{ id: string; way: Way; body: string; log: CallLog & { readonly batched: number } }>;
 
-/** A reply in a file has no clocks. */
+/** Time limits do not apply to a reply in a file. */
 const NO_CLOCKS = { progress() {}, tail() {}, firstTokenMs: undefined };
 /** Replaces the server's host in a record. */
 const HOST = 'batch';
@@ -146,7 +146,7 @@ function withWayOut(failure: AttemptFailure, file: string): AttemptFailure {
   const anew =
     rejected === undefined
       ? ''
-      : ', or start over with --fresh: without --assume-params one live row finds out what it accepts';
+      : ', or start over with --fresh: without --assume-params, one live row shows which parameters are accepted';
   const message = `${stop?.message ?? reason}; the result is in ${file}: once the cause is fixed, move that file away and have its requests answered again${anew}`;
   return { ...failure, stop: new UserError(message, stop?.exitCode ?? EXIT.unavailable) };
 }

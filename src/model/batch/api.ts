@@ -1,4 +1,4 @@
-// The Files and Batches API of one server, used with patience: what may pass is retried, and a lasting refusal is thrown.
+// The Files and Batches API of one server, used with patience: transient failures are retried, and lasting refusals are thrown.
 
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
@@ -23,7 +23,7 @@ export class Refused extends UserError {
 
   /**
    * @param http the HTTP status
-   * @param isFull for a limit on what may wait at once: there is room again later
+   * @param isFull for a limit on what may wait at the same time: a later try may succeed
    */
   constructor(
     host: string,
@@ -48,12 +48,12 @@ const PAGE = 100;
 const IDLE_MS = 600_000;
 /** What is asked for, in words. */
 const ASKED = 'Files and Batches API';
-/** Passes if a model is asked; here it means that the batch has ended meanwhile. */
+/** Transient when a model is asked; here it means that the batch has ended in the meantime. */
 const CONFLICT = 409;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 60_000;
 const MOST_ERROR_TEXT = 65_536;
-/** A page of a hundred batches has some hundred kilobytes. */
+/** A page of a hundred batches has a few hundred kilobytes. */
 const MOST_DOCUMENT = 2 ** 25;
 /** In the words of OpenAI and Azure, with and without the code. */
 const FULL = /token_limit_exceeded|enqueued[ _]token/i;
@@ -63,7 +63,10 @@ export const saysFull = (text: string): boolean => FULL.test(text);
 
 /** The error for an interrupt of a command that has everything on the disk. */
 export function interrupted(stop: AbortSignal): UserError {
-  return new UserError('interrupted; the same command continues where this one ended', interruption(stop));
+  return new UserError(
+    'interrupted; run the same command again to continue where this one stopped',
+    interruption(stop),
+  );
 }
 
 /**
@@ -191,7 +194,7 @@ export function openBatchApi(
       if (leftMs <= 0 || retryAfterMs > leftMs) {
         const minutes = Math.round(retryMs / 6_000) / 10;
         throw unavailable(
-          `${host}: ${reason}; tried for ${minutes} min (--retry-minutes). Nothing is lost: the same command continues where this one ended`,
+          `${host}: ${reason}; tried for ${minutes} min (--retry-minutes). Nothing is lost: run the same command again to continue where this one stopped`,
         );
       }
       if (told !== reason) onNotice(`${host}: ${reason}; retrying`);

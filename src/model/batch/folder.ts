@@ -59,7 +59,7 @@ const SENT = z.object({
   inputFileId: z.string().optional(),
   /** Part of the batch's metadata, so that a batch without an answer can be found again. */
   key: z.string().optional(),
-  /** The batch may have been made under that key, but nobody has heard of it yet. */
+  /** A batch may exist under this key, but no answer has confirmed it yet. */
   isOpen: z.literal(true).optional(),
   /** Refused because too many tokens were already waiting: the number of this folder's batches before it, one of which has to end first. */
   waitsBehind: count.optional(),
@@ -183,7 +183,7 @@ export function folderAt(dir: string) {
       join(dir, 'submission.json'),
       'awb.batch-submission/1',
       SUBMISSION_SCHEMA,
-      'restore it: nothing else says what was submitted',
+      'restore it: nothing else records what was submitted',
     ),
     writeParts,
     clearRemains,
@@ -269,7 +269,7 @@ export function folderAt(dir: string) {
     const path = join(dir, file);
     const remedy = 'restore it, or start the run over with --fresh';
     const found = await sha256Of(path).catch((error: unknown) => {
-      throw codeOf(error) === 'ENOENT' ? inputMissing(`${path} is not there; ${remedy}`) : unreadable(path, error);
+      throw codeOf(error) === 'ENOENT' ? inputMissing(`${path} is missing; ${remedy}`) : unreadable(path, error);
     });
     if (found === sha256) return;
     throw badData(`${path} was changed after it was written (batch.json has a different SHA-256); ${remedy}`);

@@ -13,7 +13,7 @@ import { CHAT, SCORED_CHAT, type Way } from './request.js';
 
 /** Reasons of servers for ending a reply that the model had not finished (vLLM and SGLang, OpenRouter, DeepSeek). */
 const ENDED_EARLY = new Set(['abort', 'error', 'insufficient_system_resource']);
-/** More than any token's text has, so that only a server that ignores the budget reaches the bound. */
+/** More characters than any token has, so that only a server that ignores the budget reaches the limit. */
 const CHARACTERS_PER_TOKEN = 64;
 const LEAST_BOUND = 8 * 2 ** 20;
 /** Well below the longest possible string; no budget raises the bound above it. */
@@ -136,7 +136,7 @@ export class Reading {
       return this.#failed('transient', `the server ended the reply early (finish_reason ${finishReason})`);
     }
     if (!this.#hasMessage) {
-      const what = this.#isChat ? 'message: neither content nor reasoning' : 'text';
+      const what = this.#isChat ? 'message with content or reasoning' : 'text';
       return this.#failed('malformed', `the reply has no ${what}`);
     }
     const { firstTokenMs } = this.clocks;
@@ -186,7 +186,7 @@ export class Reading {
     const completion = parseObject(text);
     if (completion !== undefined) this.#readCompletion(completion, true);
     else if (isHtml(text)) {
-      throw new Malformed('the reply is a web page, not JSON: does the base URL lack /v1?', {
+      throw new Malformed('the reply is a web page, not JSON: is /v1 missing from the base URL?', {
         cause: { isPage: true },
       });
     } else throw new Malformed(text.trim() === '' ? 'the reply has no body' : 'the reply is not JSON');
@@ -349,7 +349,7 @@ export function promptScoresIn(told: unknown): readonly TokenScore[] | undefined
   for (const position of told) {
     const score = position === null ? null : scoreIn(position);
     if (score === undefined) return undefined;
-    // Only what follows the last gap belongs together.
+    // Only the tokens after the last gap form one scored run.
     if (score === null) scores.length = 0;
     else scores.push(score);
   }

@@ -81,8 +81,8 @@ const UNREACHABLE: Readonly<Record<string, string>> = {
   EAI_AGAIN: 'host not found',
   EHOSTUNREACH: 'host unreachable',
   ENETUNREACH: 'network unreachable',
-  ETIMEDOUT: 'no connection in time',
-  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
+  ETIMEDOUT: 'connection timed out',
+  UND_ERR_CONNECT_TIMEOUT: 'connection timed out',
 };
 const BROKEN = /^(?:ECONNRESET|EPIPE|ECONNABORTED|UND_ERR_SOCKET|UND_ERR_RES_CONTENT_LENGTH_MISMATCH)$/;
 const TLS = /^(?:ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_(?:GET|VERIFY)|HOSTNAME_MISMATCH)/;
@@ -109,7 +109,10 @@ function classifyConnection(error: unknown, { host, proxy, redact }: CallContext
   }
   if (BROKEN.test(code)) return failed('transient', `the connection broke (${code})`);
   if (code.startsWith('HPE_')) {
-    return failed('malformed', `the server does not answer in HTTP (${code}): does it want https:// in the base URL?`);
+    return failed(
+      'malformed',
+      `the server does not answer in HTTP (${code}): should the base URL begin with https://?`,
+    );
   }
   const refusal = /Proxy response \((\d+)\)/.exec(message)?.[1];
   if (refusal === undefined || proxy === undefined) {
@@ -133,6 +136,6 @@ function rootOf(error: unknown): { code: string; message: string } {
     message = asText(told.message) || message;
     cause = Array.isArray(told.errors) && told.errors.length > 0 ? told.errors[0] : told.cause;
   }
-  // The client keeps no details of a connection that was not made in time.
+  // The client keeps no details if a connection attempt times out.
   return { code: code === '' && message === 'Request timed out.' ? 'ETIMEDOUT' : code, message };
 }

@@ -102,7 +102,7 @@ const REJECTION =
 
 /** What a server must support if the probabilities of a given reply are requested. */
 export const SCORES_A_REPLY =
-  'name an endpoint that scores a given reply: vLLM (prompt_logprobs of a chat) or awb serve, which --local GGUF starts here';
+  'use an endpoint that can score a given reply: vLLM (prompt_logprobs of a chat) or awb serve, which --local GGUF starts here';
 
 /** How the user leaves a parameter out. A parameter that is not listed came from --extra-body. */
 const FLAGS: Readonly<Record<string, string>> = {
@@ -139,7 +139,7 @@ export const RULES: readonly ((situation: Situation) => Classified | false)[] = 
       (isCoded || isTold) && {
         failure: { class: 'fatal', down: true, unknownModel: true },
         what: `no model "${model}"`,
-        remedy: `name a model that it has${flagPrefix === '' ? '' : flag}`,
+        remedy: `name a model that it serves${flagPrefix === '' ? '' : flag}`,
       }
     );
   },

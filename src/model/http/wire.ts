@@ -74,7 +74,7 @@ async function openClient(address: Address, apiKey: string, proxy: HttpProxy | u
     const method = init.method === 'POST' ? 'POST' : 'GET';
     const [headers, body, signal] = [headersOf(init), bodyOf(init.body), init.signal ?? NEVER];
     const answered = request(url, { dispatcher, method, headers, body, signal });
-    // While a connection is being made, undici would not end the call.
+    // undici does not abort a call whose connection is still being opened.
     return new WireResponse(url, await Promise.race([answered, abortOf(signal)]).catch(notAborted(signal)), signal);
   };
   // The client fills in missing values from OPENAI_… variables: those must reach no host other than OpenAI's.

@@ -128,7 +128,7 @@ function priceIn(found: PriceCalculation | null): Price | undefined {
   const { provider, model, model_price: price } = found;
   const { input_mtok: input, cache_read_mtok: cached, cache_write_mtok: written, output_mtok: output } = price;
   const { requests_kcount: thousandCalls } = price;
-  // A model without a price is unknown, and charges beyond the tokens that a call reports cannot be computed.
+  // A model without a price counts as unknown; charges for anything but the reported tokens cannot be computed.
   const isComplete = Object.keys(price).every((key) => TAKEN.test(key) || OF_OTHER_CALLS.test(key));
   if (input === undefined || output === undefined || !isComplete) return undefined;
   return {
@@ -193,7 +193,7 @@ export function priceRules(content: unknown, path: string, lineOf: (place: Path)
     const tokens = { input: perMillion(input), ...cache, output: perMillion(output) };
     const dearest = Math.max(...Object.values(tokens));
     if (dearest > MOST_PRICE) {
-      const what = `${grouped(Math.round(dearest))} dollars for a million tokens`;
+      const what = `${grouped(Math.round(dearest))} dollars per million tokens`;
       throw badData(`${path}:${lineOf(['models', pattern])}: ${what}; check the file's unit`);
     }
     return { pattern, price: { model: pattern, source: path, ...tokens, ...(call !== undefined && { call }) } };

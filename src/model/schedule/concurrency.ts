@@ -8,7 +8,7 @@ const SMALLEST_ROUND = 16;
 const SATURATED = 0.8;
 /** Throughput must have risen by this factor to justify the growth since the last judgement ... */
 const NOTICEABLE_GAIN = 1.15;
-/** ... but below this factor the round is first extended to twice its length: if calls queue, its first replies still flatter. */
+/** ... but below this factor the round is first extended to twice its length: if calls queue, its first replies still look too fast. */
 const CLEAR_GAIN = 1.5;
 /** The growth is judged once the limit has risen by this factor: over smaller steps, noise hides the gain. */
 const JUDGED_GROWTH = 1.5;

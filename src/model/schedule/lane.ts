@@ -174,7 +174,7 @@ export class Call extends Question {
   }
 }
 
-/** Once a probe has failed, the endpoint is known to be out; `until` is the end of patience. */
+/** Once a probe has failed, the endpoint is known to be out; at `until` it is given up. */
 type Pause = { nextProbeAt: number; failed: number; until: number };
 
 const FIRST_PROBE_MS = 1_000;
@@ -287,7 +287,7 @@ export class Lane {
     this.latestFailure = { host: this.endpoint.host, reason, at: now };
     this.trouble ??= { since: now, rows: 0 };
     const { trouble } = this;
-    // A row counts only once per trouble.
+    // A row counts only once per period of trouble.
     if (row !== undefined && !row.pending.some(({ lane }) => lane === this)) trouble.rows++;
     const isDoubtful = this.answered ? trouble.rows >= this.doubtAfter : unreachable || down;
     if (trouble.pause === undefined) {
@@ -297,7 +297,7 @@ export class Lane {
     }
   }
 
-  /** Only a probe can explain the trouble: the next is at `probeAt`. */
+  /** Pauses the endpoint: only a probe can show what is wrong; the next is at `probeAt`. */
   doubt(probeAt: number): void {
     const patienceMs = this.answered ? this.settings.retryMs : this.settings.waitReadyMs;
     if (this.trouble === undefined || patienceMs === 0) return;

@@ -22,7 +22,7 @@ const MOST_DOUBTED = 64;
 const LOOK_AGAIN_MS = 2_000;
 
 export class Outages {
-  /** Whoever reports an attempt fills the slots again afterwards. */
+  /** The caller that reports an attempt must refill the slots afterwards. */
   constructor(
     private readonly lanes: readonly Lane[],
     private readonly todo: Todo,
@@ -47,13 +47,13 @@ export class Outages {
     if (lane.answered && lane.isOut && triedAt < (lane.trouble?.since ?? 0)) return;
     lane.doubtAfter = ROWS_IN_DOUBT;
     if (lane.limits > 0) {
-      // Others had the room that these calls found taken.
+      // Other calls held the capacity that these calls were refused.
       for (const call of this.#calls) call.forget(lane, true);
       lane.limits = 0;
     }
     this.#works(lane, good);
     if (!good || lane.pauseMs > 0) return;
-    // A reply shows room: the call that has waited longest for a rate limit is tried at once.
+    // A reply shows free capacity: the call that has waited longest after a rate limit is retried immediately.
     const [longest] = lane.throttled;
     if (longest === undefined) this.todo.wakeFirst(this.#now);
     else lane.throttled.delete(longest);
@@ -67,7 +67,7 @@ export class Outages {
     this.#works(lane, true);
   }
 
-  /** Everything that failed at the endpoint since its last answer is its row's own failure, unless it was forgiven as an outage's. */
+  /** Failures at the endpoint since its last answer are their rows' own, unless they were forgiven as part of an outage. */
   #works(lane: Lane, good: boolean): void {
     const { maxAttempts, retryMs, onNotice } = this.settings;
     const hadTrouble = lane.trouble !== undefined;
@@ -89,7 +89,7 @@ export class Outages {
   noteLoss(lane: Lane, { class: failure, reason }: AttemptFailure): void {
     if (!lane.noteLoss(failure) || this.settings.keepGoing) return;
     const why = `the first ${HOPELESS} rows failed in the same way, and none succeeded (${failure}, the latest: ${reason})`;
-    this.#giveUp(lane, why, 'fix what the reason names (--keep-going asks the other rows anyway)');
+    this.#giveUp(lane, why, 'fix the cause (--keep-going asks for the other rows anyway)');
   }
 
   /** A failure that may pass, of one row or of the endpoint: the row waits for its next try, at `dueAt`. `lost` if it has none left. */
@@ -119,7 +119,7 @@ export class Outages {
     return 'deferred';
   }
 
-  /** Records a failure that may or may not be the row's own. A rate limit is not, as long as nobody was answered. */
+  /** Records a failure that may or may not be the row's own. A rate limit is not, as long as no call was answered. */
   charge(call: Call, lane: Lane, isLimit: boolean): void {
     call.isFirst = false;
     call.failedAt.set(lane, (call.failedAt.get(lane) ?? 0) + 1);

@@ -233,10 +233,10 @@ class Pool implements Backend {
       const { lane, lastFailure, lastLane } = call;
       // Whoever asks has a slot, unless the run has ended meanwhile.
       if (lane === undefined || halt.aborted) return this.#interrupted(call);
-      // A call without a try left needs no request for its outcome.
+      // A call with no tries left gets its outcome without a request.
       if (call.counted >= maxAttempts && lastFailure && lastLane) return this.#lose(call, lastFailure, lastLane);
       if (lane.holdsBack(call)) {
-        // It has done nothing wrong, and precedes others.
+        // It waits through no fault of its own, so it goes first.
         call.isFirst = true;
         await this.#waitForSlot(call, lane);
         continue;
@@ -311,7 +311,7 @@ class Pool implements Backend {
     const pauseMs = () => (call.attempts === 0 ? lane.pauseMs : 0);
     const wait = (ms: number) => call.wait(ms, this.#settings);
     lane.paced.add(call);
-    // If it waited in the line, it would delay the calls of other endpoints.
+    // Waiting in the queue, it would delay the calls of other endpoints.
     if (pauseMs() > 0) await wait(pauseMs());
     const isOff = () => call.course.halt.aborted || pauseMs() > 0 || lane.holdsBack(call);
     const start = await pace.turn(charactersOf(request), wait, isOff);
@@ -338,7 +338,7 @@ class Pool implements Backend {
   #afterFailure(call: Call, attempt: AttemptFailure, lane: Lane, triedAt: number): number | 'deferred' | ModelOutcome {
     lane.latestFailure = { host: lane.endpoint.host, reason: attempt.reason, at: this.#now };
     call.lastFailure = attempt;
-    // A gateway's answer in an outage is not final: it found before what it does not find now.
+    // A gateway's answer during an outage is not final: what it does not find now, it has found before.
     const isPassing = TRIED_AGAIN.has(attempt.class) || (lane.answered && attempt.down === true);
     if (isPassing && call.course.abort.aborted) return this.#interrupted(call);
     if (!isPassing) {
@@ -367,7 +367,7 @@ class Pool implements Backend {
     const { retryAfterMs = 0 } = attempt;
     const isTooLong = retryAfterMs > retryMs;
     if (isTooLong && !lane.saidWaitTooLong) {
-      const asks = `${lane.endpoint.host} is rate limited and asks to wait ${waitOf(retryAfterMs)}`;
+      const asks = `${lane.endpoint.host} limits the rate and asks to wait ${waitOf(retryAfterMs)}`;
       onNotice(`${asks}, longer than --retry-minutes: it counts as unavailable`);
     }
     lane.limits++;

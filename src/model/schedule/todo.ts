@@ -62,7 +62,7 @@ export class Todo {
     call.group = undefined;
   }
 
-  /** A reply shows room, so one of the calls that wait for room need wait no longer. */
+  /** A reply shows free capacity, so one of the calls that wait for it is released. */
   wakeFirst(now: number): void {
     const call = [...this.deferred].find(
       ({ isFirst, lastFailure, dueAt }) => !isFirst && lastFailure?.class === 'rate-limit' && dueAt > now,
@@ -118,11 +118,11 @@ export class Todo {
     const able = this.lanes.filter((other) => other.isInService && (other.answered || !hasAnswer));
     for (const call of this.deferred) {
       if (call.isFirst !== isFirst || (!isAlone && isSuspect(call))) continue;
-      // A call without a try left only has its failure reported.
+      // A call with no tries left is taken only to report its failure.
       const hasFailed = call.counted >= this.settings.maxAttempts;
       if (!hasFailed && !this.#mayTry(call, lane, now, able)) continue;
       this.deferred.delete(call);
-      // The time that it waited for others after its back-off is not its own.
+      // Time spent waiting for other calls after its back-off does not count against it.
       const waitedMs = Math.max(0, now - call.dueAt);
       call.startedAt += waitedMs;
       if (call.firstFailureAt !== undefined) call.firstFailureAt += waitedMs;

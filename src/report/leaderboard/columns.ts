@@ -89,7 +89,7 @@ const FURTHER_COLUMNS: readonly BoardColumn[] = [
   // Output tokens of the rows for which the server counted them.
   figureColumn(
     'tokens',
-    'Tokens a row|Tokens',
+    'Tokens per row|Tokens',
     'tokens',
     ({ run }) => {
       const { rows = 0, usage } = run.costs?.world_model?.total ?? {};
@@ -99,7 +99,7 @@ const FURTHER_COLUMNS: readonly BoardColumn[] = [
     {
       isLowerBetter: true,
       textOf: (_, figure) => Math.round(figure?.value ?? 0).toLocaleString('en'),
-      legend: 'Tokens a row: output of the world model, thinking included, as counted by its server.',
+      legend: 'Tokens per row: output of the world model, thinking included, as counted by its server.',
     },
   ),
 ];

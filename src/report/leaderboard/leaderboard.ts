@@ -275,7 +275,7 @@ function marksIn(column: BoardColumn, entries: readonly OwnEntry[], rank: Rank, 
 /** How to read the figures of a block. */
 function readingOf(measure: string | undefined, { measureOf }: BoardOptions): string {
   if (measure === undefined)
-    return 'Scores count failures of the model (empty, refused, confusing) at rating 1, so that failing never pays.';
+    return 'Scores count failures of the model (empty, refused, confusing) as rating 1, so failing never pays.';
   return `${oneLine(measure, 20)}: ${kindText(measureOf(measure))}, ${measureText(measureOf(measure))}; not a rating.`;
 }
 
@@ -300,14 +300,14 @@ function notesOf(own: readonly OwnEntry[], { runs, isRecorded }: Group, options:
     incomplete.length > 0 &&
       `A domain's coverage is below ${percent(minCoverage)}, so the run is neither tested nor marked: ${incomplete.join('; ')}.`,
     fewer.length > 0 &&
-      `Over fewer rows, so ranked after the others and neither tested nor marked: ${fewer.join('; ')}.`,
+      `Scored over fewer rows, so ranked after the others and neither tested nor marked: ${fewer.join('; ')}.`,
     !isRecorded &&
       (assumeSame
         ? 'Not everything about how these runs were made was recorded; --assume-same assumes that it is the same for all.'
         : 'Not everything about how this run was made was recorded, so it has its own block; --assume-same joins such runs.'),
     show === 'best' &&
       own.length < runs.length &&
-      'The best of several runs of one name: choosing the best lifts a score above its true value.',
+      'The best of several runs of one name: choosing the best biases a score upwards.',
   );
 }
 
@@ -327,7 +327,7 @@ function notesOnMarks(marks: readonly Mark[], tested: readonly BoardColumn[]): s
   });
   return [
     ...(behind
-      ? [`Larger figures over other rows, but behind another run on their common rows, so not marked: ${behind}.`]
+      ? [`Larger figures, but on other rows; behind another run on common rows, so not marked: ${behind}.`]
       : []),
     ...(untested
       ? [`Fewer than ${LEAST_CLUSTERS} trajectories, or too few in common with the best, so not tested: ${untested}.`]

@@ -366,7 +366,7 @@ async function requireNothingAwaited(run: Run, dir: string, given: Batch | undef
   if (batch === undefined ? run.stored?.state !== 'awaiting' || given !== undefined : batch.parts.length === 0) return;
   const way =
     batch === undefined
-      ? 'its batch.json is gone, so put the folder back, or point --batch-dir to where it was, or to where it was moved'
+      ? 'its batch.json is gone, so restore the folder, or set --batch-dir to its old or its new location'
       : `${shellLine(['--batch-dir', dir])} reads the results so far`;
   throw new UserError(
     `results are awaited in ${dir}, and asking another way would pay for them twice: ${way}; --finish-online asks the rest live, --fresh starts over`,

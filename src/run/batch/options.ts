@@ -10,14 +10,14 @@ export const BATCH_OPTIONS = {
   ...under('Batch', {
     'batch-dir': option.text(
       'DIR',
-      'write the requests to files there instead of asking, and read the results placed next to them (exit 75 while some are awaited)',
+      'write the requests to files in this folder instead of sending them, and read the results placed there (exit 75 while some are awaited)',
     ),
     'assume-params': option.flag(
       '--batch-dir: skip the live call that shows which parameters the server takes; needs no address',
       { belongsTo: 'batch-dir' },
     ),
     'finish-online': option.flag(
-      'ask live what the batch of this run has not answered; its later results for those rows are ignored',
+      'ask live for what the batch of this run has not answered; its later results for those rows are ignored',
     ),
   }),
 } as const satisfies OptionTable;

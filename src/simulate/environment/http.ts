@@ -52,7 +52,7 @@ export async function serveEnvironment(simulator: Simulator, settings: ServingSe
       return new ApiError(500, "the environment failed; the server's own messages say why", 'EXECUTION_ERROR');
     },
   };
-  io.setLastWords('ended at once; recorded episodes end at their last finished step');
+  io.setLastWords('stopped immediately; recorded episodes end at their last finished step');
   if (listen === undefined) {
     if (sdk === undefined) throw new UserError('give --listen HOST:PORT, --mcp, or both');
     const output = new Writable({
@@ -85,7 +85,7 @@ export async function serveEnvironment(simulator: Simulator, settings: ServingSe
       : `worlds of ${printable(model)} at ${url} (OpenEnv; WebSockets at /ws)${also}\n`,
   );
   if (!io.stop.aborted) await once(io.stop, 'abort');
-  say('stopping after the steps in progress; interrupt again to end at once');
+  say('stopping after the steps in progress; interrupt again to stop immediately');
   await close(DRAIN_MS);
   return interruption(io.stop);
 }
@@ -147,7 +147,7 @@ function routesOf({ sessions, messageBytes, mcp }: EnvironmentOptions): Routes {
   const sessionOf = (episodeId: string): Session => {
     const session = episodes.get(episodeId);
     if (session !== undefined) return session;
-    const message = `there is no episode "${episodeId}" here: it was never begun, or has ended by idleness; POST /reset begins one`;
+    const message = `there is no episode "${episodeId}" here: it never started, or ended because it was idle; POST /reset starts one`;
     throw new ApiError(404, message, 'EPISODE_NOT_FOUND', 'episode_id');
   };
   // A reset may have no body.
@@ -187,7 +187,7 @@ function routesOf({ sessions, messageBytes, mcp }: EnvironmentOptions): Routes {
       if (mcp === undefined) return NO_MCP;
       // A JSON-RPC message, or a list of them.
       const isMessage = [body].flat().some((message) => isObject(message) && 'jsonrpc' in message);
-      return isMessage ? mcp.serve(request, response, body) : refusedMcp('this is no JSON-RPC message');
+      return isMessage ? mcp.serve(request, response, body) : refusedMcp('this is not a JSON-RPC message');
     },
     'GET /mcp': ({ request, response }) => mcp?.serve(request, response, undefined) ?? NO_MCP,
     'DELETE /mcp': ({ request, response }) => mcp?.serve(request, response, undefined) ?? NO_MCP,
@@ -205,7 +205,7 @@ const NO_MCP = refusedMcp('MCP is off; awb simulate serves it with --mcp');
 function requireOwnOrigin({ headers: { origin, host = '' } }: IncomingMessage): void {
   const own = origin !== undefined && URL.canParse(origin) ? new URL(origin).host : undefined;
   if (origin === undefined || own === host.toLowerCase()) return;
-  throw new ApiError(403, 'pages of other origins may not act here', 'FOREIGN_ORIGIN');
+  throw new ApiError(403, 'requests from pages of other origins are not allowed', 'FOREIGN_ORIGIN');
 }
 
 // WebSockets: a session per connection, with OpenEnv's messages. No other file imports ws.
@@ -243,7 +243,7 @@ function converse(socket: WebSocket, grounds: Grounds): void {
   let session: Session;
   try {
     session = sessions.open(() => {
-      void say('error', { message: 'the session has ended by idleness', code: 'SESSION_ERROR' });
+      void say('error', { message: 'the session ended because it was idle', code: 'SESSION_ERROR' });
       sendAway(socket, CLOSE_NORMAL, 'idle');
     });
   } catch (error) {
@@ -261,7 +261,7 @@ function converse(socket: WebSocket, grounds: Grounds): void {
     if (socket.readyState !== socket.OPEN) return;
     // Reading continues during a step; otherwise a leaving client would go unnoticed.
     if (++waiting > MOST_WAITING) {
-      const reason = `more than ${MOST_WAITING} messages wait for their answers, or for these to be read`;
+      const reason = `more than ${MOST_WAITING} messages wait for answers, or for their answers to be read`;
       return sendAway(socket, CLOSE_POLICY, reason);
     }
     last = last
@@ -291,7 +291,7 @@ async function answerTo(
   if (type === 'state') return ['state', session.state];
   if (type === 'step') return ['observation', await session.step(readAction(data), { signal })];
   if (type !== 'reset') {
-    const said = `unknown type of message: ${JSON.stringify(type)?.slice(0, 100)}; there are reset, step, state and close`;
+    const said = `unknown type of message: ${JSON.stringify(type)?.slice(0, 100)}; known types are reset, step, state and close`;
     throw new ApiError(400, said, 'UNKNOWN_TYPE', 'type');
   }
   const { start, episodeId = randomUUID() } = readReset(data);

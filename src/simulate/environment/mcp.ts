@@ -92,7 +92,7 @@ export function mcpRoute(sdk: Sdk, grounds: Grounds) {
       const known = typeof id === 'string' ? transports.get(id) : undefined;
       if (known !== undefined) return known.handleRequest(request, response, body);
       if (id !== undefined || !sdk.types.isInitializeRequest(body)) {
-        const message = 'there is no such MCP session here; initialize begins one, and its answer names it';
+        const message = 'there is no such MCP session here; initialize starts one, and its response gives the id';
         throw new ApiError(id === undefined ? 400 : 404, message, 'SESSION_NOT_FOUND');
       }
       const transport = await open();
@@ -112,7 +112,7 @@ function actServer(sdk: Sdk, grounds: Grounds, session: Session): { server: Serv
   server.setRequestHandler(sdk.types.ListToolsRequestSchema, () => ({ tools: [TOOL] }));
   const call = async (params: CallToolRequest['params'], signal: AbortSignal): Promise<CallToolResult> => {
     try {
-      if (params.name !== 'act') throw invalid(`there is no tool "${params.name.slice(0, 100)}", but act`);
+      if (params.name !== 'act') throw invalid(`there is no tool "${params.name.slice(0, 100)}"; the only one is act`);
       const { observation, done } = await act(session, params.arguments ?? {}, signal);
       const { done_reason: reason } = observation.metadata;
       const texts = [observation.text, ...(reason === undefined ? [] : [`(the episode is over: ${reason})`])];

@@ -22,12 +22,12 @@ const RESET = z
   .strictObject({
     domain: TEXT.describe(`A domain: ${DOMAINS.join(', ')}, or one that --domain-prompts knows.`),
     row: TEXT.describe(
-      'The key or id of a row of the benchmark; the world stands where its last turn is to be predicted.',
+      'The key or id of a row of the benchmark; the world starts where its last turn is to be predicted.',
     ),
     prompt: TEXT.describe('A system prompt for the world model.'),
-    task: TEXT.describe('What the agent is to do, as the world model is told.'),
-    scenario: TEXT.describe('An instruction to the world model alone, in front of each action of the episode.'),
-    seed: z.int().min(0).nullish().describe('Makes the world model sample reproducibly, where it can.'),
+    task: TEXT.describe('The task of the agent, as told to the world model.'),
+    scenario: TEXT.describe('An instruction for the world model only, placed before each action of the episode.'),
+    seed: z.int().min(0).nullish().describe('Makes the world model sample reproducibly, if it can.'),
     episode_id: EPISODE_ID,
   })
   .transform(({ episode_id, ...given }) => {
@@ -63,7 +63,7 @@ const STEP = z
 const ACT = z
   .strictObject({
     action: ACTION_TEXT.optional(),
-    reset: RESET.optional().describe('Begins another episode; {} the default one.'),
+    reset: RESET.optional().describe('Starts a new episode; {} starts the default one.'),
   })
   .refine(({ action, reset }) => action !== undefined || reset !== undefined, 'act needs an action, or reset');
 
@@ -84,13 +84,11 @@ export const readStep = (body: unknown) => read(STEP, body);
 export const readAction = (value: unknown) => read(ACTION, value);
 export const readAct = (value: unknown) => read(ACT, value);
 
-const DONE_REASON = z.enum(['step-limit', 'context-full']).optional().describe('Why it is over; absent before.');
+const DONE_REASON = z.enum(['step-limit', 'context-full']).optional().describe('Why it is over; absent until then.');
 const TURN = z.int().min(0).describe('Actions taken so far in this episode.');
 
 const OBSERVATION = z.object({
-  text: z
-    .string()
-    .describe('What the environment shows. After a reset: the task and the state, as far as there are any.'),
+  text: z.string().describe('What the environment shows. After a reset: the task and the state, if there are any.'),
   turn: TURN,
   domain: z.string(),
   history: z

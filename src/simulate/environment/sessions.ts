@@ -27,7 +27,7 @@ export interface SessionGrounds {
 }
 
 const DONE_REASONS = {
-  'step-limit': 'its steps are used up',
+  'step-limit': 'it has used all its steps',
   'context-full': "the world model's context is full",
 } as const;
 
@@ -107,12 +107,12 @@ export class Session {
   /** @throws ApiError; the episode is then unchanged */
   async step(action: string, { timeoutS, signal }: { timeoutS?: number | undefined; signal: AbortSignal }) {
     const episode = this.#episode;
-    if (episode === undefined) throw new ApiError(409, 'no episode has begun; reset begins one', 'EPISODE_NOT_BEGUN');
+    if (episode === undefined) throw new ApiError(409, 'no episode has started; reset starts one', 'EPISODE_NOT_BEGUN');
     const { id, begun } = episode;
     return this.#alone(id, async () => {
       const { doneReason, world } = episode;
       if (doneReason !== undefined) {
-        const message = `episode "${id}" is over (${DONE_REASONS[doneReason]}), and nothing was done; reset begins another`;
+        const message = `episode "${id}" is over (${DONE_REASONS[doneReason]}), and nothing was done; reset starts another`;
         throw new ApiError(409, message, 'EPISODE_DONE');
       }
       // Stop waiting for an answer when the client leaves, the session ends, or the time is up.
@@ -146,7 +146,7 @@ export class Session {
   async #alone(id: string, work: () => Promise<Answer>): Promise<Answer> {
     this.all.requireRunning();
     if (this.isBusy) {
-      const message = `episode "${id}" is at work on another request; wait for its answer`;
+      const message = `episode "${id}" is busy with another request; wait for its answer`;
       throw new ApiError(409, message, 'STEP_UNDER_WAY', null, { 'retry-after': '1' });
     }
     this.isBusy = true;
@@ -172,7 +172,7 @@ export class Session {
 /** The error for a step that did not happen. */
 function refusalOf(acted: Exclude<StepOutcome, { status: 'ok' | 'full' }>): ApiError {
   const cut = acted.status === 'empty' && acted.truncated ? ' before its token budget ended it (--max-tokens)' : '';
-  const own = acted.status === 'empty' ? `the world model gave no observation${cut}` : 'the step was broken off';
+  const own = acted.status === 'empty' ? `the world model gave no observation${cut}` : 'the step was aborted';
   const reason = 'reason' in acted ? acted.reason.replace(/[.\s]+$/, '') : own;
   const message = `${reason}; nothing was done`;
   if (acted.status === 'spent') return new ApiError(429, message, 'BUDGET_SPENT');
@@ -219,7 +219,7 @@ export class Sessions {
     const { most } = this.grounds;
     if (this.opened.size >= most) {
       const over = [...this.opened].find((session) => session.mayLeave && session.isDone && !session.isBusy);
-      const message = `no session is left of the ${most} of this server; try again later, or start it with more --sessions`;
+      const message = `all ${most} sessions of this server are in use; try again later, or start it with more --sessions`;
       if (over === undefined) throw passing(message, 'CAPACITY_REACHED');
       this.dismiss(over);
     }
@@ -336,11 +336,11 @@ export async function simulatorOf(simulation: Simulation, settings: SimulationSe
 function startOf({ domain, row, task, prompt: systemPrompt }: WorldStart, flags: Start | undefined): Start {
   if (domain !== undefined && row !== undefined) throw new UserError('give one place to start: a domain, or a row');
   if (task !== undefined && (row !== undefined || (domain === undefined && flags !== undefined && 'row' in flags))) {
-    throw new UserError('a row has a task of its own: give a task with a domain alone');
+    throw new UserError('a row has its own task: give a task only with a domain');
   }
   if (row !== undefined) return { row, systemPrompt, isForeign: true };
   if (domain !== undefined) return { domain, task, systemPrompt, isForeign: true };
   if (flags !== undefined) return { ...flags, ...(task !== undefined && { task }), systemPrompt };
   const known = DOMAINS.join(', ');
-  throw new UserError(`name the domain of the world (${known}), also beside a prompt, or a row to start from`);
+  throw new UserError(`name the domain of the world (${known}), even with a prompt, or a row to start from`);
 }

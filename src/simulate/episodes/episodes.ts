@@ -122,7 +122,7 @@ async function inSession(work: Work): Promise<SessionResult> {
   });
   const notice = (text: string) => progress.notice(text);
   if (run.journal.repaired !== undefined) notice(run.journal.repaired);
-  io.setLastWords('ended at once: every reply is saved; the same command continues');
+  io.setLastWords('stopped immediately: every reply is saved; run the same command again to continue');
   const drain = drainOnInterrupt(io, notice);
   const session = await playAll(work, drain.over, ({ domain }, { end, failure }, tokens) => {
     if (end !== undefined) progress.settled(domain, { status: 'ok', tokens });
@@ -222,7 +222,7 @@ function documentOf(
 /** The document as text. */
 function linesOf(document: EpisodesDocument, { io, settings: { fresh, outputDir } }: Work): string[] {
   const { episodes, steps, ends, failures, tokens, calls, notices, output, rows } = document;
-  const mean = episodes.ended === 0 ? '' : `, ${(steps / episodes.ended).toFixed(1)} an episode`;
+  const mean = episodes.ended === 0 ? '' : `, ${(steps / episodes.ended).toFixed(1)} per episode`;
   const money = spendingText(document.spent);
   // How to look at episodes: what the world said as predictions, which a report can show.
   const folders = ['--data-dir', outputDir, '--output-dir', join(outputDir, 'inspected')];

@@ -182,7 +182,7 @@ async function promptsFor(domains: readonly string[], { domainPrompts }: Episode
     const prompt = known.prompt(domain);
     if (prompt !== undefined) return [domain, prompt] as const;
     throw badData(
-      `the domain "${domain}" has no prompt for an agent; write how to act there into DIR/agent/${domain}.txt, and name the folder with --domain-prompts DIR`,
+      `the domain "${domain}" has no prompt for an agent; describe how to act there in DIR/agent/${domain}.txt, and name the folder with --domain-prompts DIR`,
     );
   };
   return new Map([...new Set(domains)].sort().map(ofDomain));

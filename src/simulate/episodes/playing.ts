@@ -132,7 +132,7 @@ async function playEpisode({ number }: Episode, begun: World, play: Play): Promi
     let next = world;
     const shown = await takeTurn('world', { number, step }, play, async (seedOffset, hooks) => {
       const outcome = await play.simulation.step({ world, action, seedOffset }, hooks);
-      if (outcome.status === 'empty') return { ...outcome, flaw: 'the reply holds no observation' };
+      if (outcome.status === 'empty') return { ...outcome, flaw: 'the reply contains no observation' };
       if (outcome.status !== 'ok') return outcome;
       next = outcome.world;
       const { reply, observation, truncated } = outcome;
@@ -160,7 +160,7 @@ type Answer =
 
 /** The class of an unusable reply. */
 const UNUSABLE = 'unusable';
-const BROKEN_OFF = { class: 'interrupted', reason: 'the call was broken off' };
+const BROKEN_OFF = { class: 'interrupted', reason: 'the call was aborted' };
 
 /** Distances between the seeds of tries, turns and episodes. */
 const TRIES_APART = 10;

@@ -28,12 +28,18 @@ export const SCENARIO_OPTIONS = under('Simulation', {
     'SUITE',
     'give the world model instructions and verify how it follows them: standard, or a folder of scenarios',
   ),
-  'scenario-rows': option.integer('most rows per scenario and domain, one of every trajectory first', {
+  'scenario-rows': option.integer(
+    'maximum rows per scenario and domain; every trajectory gives one before any gives a second',
+    {
+      min: 1,
+      default: 20,
+      belongsTo: 'scenarios',
+    },
+  ),
+  'max-calls': option.integer('maximum calls; if too few, all scenarios lose rows equally', {
     min: 1,
-    default: 20,
     belongsTo: 'scenarios',
   }),
-  'max-calls': option.integer('most calls; all scenarios lose rows equally', { min: 1, belongsTo: 'scenarios' }),
   'list-scenarios': option.flag(
     "list the suite's scenarios, and to how many rows of --data-dir each applies; nothing is asked",
   ),
@@ -76,7 +82,7 @@ export async function instruct(
     if (jobs.length === 0) {
       const wanted = [...new Set(suite.scenarios.flatMap(({ domains }) => domains))].sort().join(', ');
       throw new UserError(
-        `no scenario of ${suite.name} applies to a chosen row; they are for ${wanted}; choose others with --domains, --ids and --sample, or name another suite`,
+        `no scenario of ${suite.name} applies to a chosen row; they are for ${wanted}; choose other rows with --domains, --ids and --sample, or another suite`,
       );
     }
     const lines = planText(plan, suite.scenarios.length - scenarios.length);
@@ -110,9 +116,9 @@ function planText({ jobs, unused }: Awaited<ReturnType<typeof planOf>>, leftOut:
   const chains = new Set(jobs.map(({ chain }) => chain).filter(({ twin }) => twin !== undefined));
   const scenarios = new Set(Array.from(chains, ({ scenario }) => scenario)).size;
   const names = unused.map(({ name }) => name).join(', ');
-  const told = `left out: ${counted(leftOut, 'scenario')} with several steps or an own start, which a baseline cannot answer`;
+  const told = `left out: ${counted(leftOut, 'scenario')} with several steps or a start of their own, which a baseline cannot answer`;
   return [
-    `${counted(scenarios, 'scenario')}: ${counted(chains.size, 'sample')}, with their twins ${counted(jobs.length, 'call')}`,
+    `${counted(scenarios, 'scenario')}: ${counted(chains.size, 'sample')}, ${counted(jobs.length, 'call')} including their twins`,
     ...(unused.length === 0 ? [] : [`left out, since no chosen row fits: ${names}`]),
     ...(leftOut === 0 ? [] : [told]),
   ];

@@ -188,7 +188,7 @@ function answerTo(verifier: Verifier, of: Predicted): Answer {
     }
     case 'unchanged_elsewhere': {
       const { kept, of: all } = keptLines(of, verifier.except);
-      const why = all === 0 ? 'there is nothing that had to stay' : `${kept} of ${all} lines stayed`;
+      const why = all === 0 ? 'no line had to stay' : `${kept} of ${all} lines stayed`;
       return [kept * 100 >= verifier.percent * all, why];
     }
     default:
@@ -199,7 +199,7 @@ function answerTo(verifier: Verifier, of: Predicted): Answer {
 function jsonAnswer(path: string, expect: JsonExpectation, json: unknown): Answer {
   const values = json === undefined ? [] : valuesAt(json, path);
   const isThere = values.length > 0;
-  const why = json === undefined ? 'it holds no JSON' : `it has ${isThere ? '' : 'no '}${quoted(path)}`;
+  const why = json === undefined ? 'it contains no JSON' : `it has ${isThere ? '' : 'no '}${quoted(path)}`;
   if ('exists' in expect) return [isThere === expect.exists, why];
   if (!isThere) return [false, why];
   const found = values.find((value) => isExpected(value, expect));

@@ -39,7 +39,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
       const { instruction } = session;
       return instruction === ''
         ? 'no scenario: the world model decides what happens'
-        : `the world model reads before each action: ${instruction}\n(/scenario off ends it)`;
+        : `before each action, the world model reads: ${instruction}\n(/scenario off ends it)`;
     },
   },
   undo: {
@@ -82,7 +82,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   },
   usage: { help: 'show calls, tokens and spending, and how full the context is', run: usageText },
   help: { help: 'list the commands', run: helpText },
-  quit: { help: 'end (so does Ctrl-D, or Ctrl-C twice)', run: () => '' },
+  quit: { help: 'quit (as does Ctrl-D, or Ctrl-C twice)', run: () => '' },
 };
 
 /** Parses a command line into its name and operand. A path such as `/bin/ls` is not a command, nor is a line with a leading space. */
@@ -99,7 +99,7 @@ async function runCommand(name: string, operand: string, session: Session, io: I
       throw new UserError(`there is no command /${name}; /help lists them (a leading space makes it an action)`);
     }
     // `/undo 3` would only go back by one turn.
-    if (command.operand === undefined && operand !== '') throw new UserError(`/${name} takes no operand`);
+    if (command.operand === undefined && operand !== '') throw new UserError(`/${name} takes no argument`);
     const text = await command.run(session, operand, io);
     if (text !== undefined) session.screen.show({ type: 'command', command: name, text });
     return undefined;
@@ -349,7 +349,7 @@ async function doAsTyped(session: Session, lines: Lines, io: Io, isTyped: boolea
     const command = commandIn(line);
     if (typeof typed === 'string' || command?.name === 'quit') {
       if (!isTyped || mayEnd || (typed !== 'interrupt' && session.unsaved === 0)) return fault;
-      const text = `${counted(session.unsaved, 'turn')} not saved; repeat to end anyway`;
+      const text = `${counted(session.unsaved, 'turn')} not saved; repeat to quit anyway`;
       session.screen.show({ type: 'note', text });
       mayEnd = true;
     } else if (line.trim() !== '') {

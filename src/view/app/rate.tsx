@@ -19,15 +19,15 @@ import './rate.css';
 /** The five dimensions as questions to a person, in the words of the rubric. */
 const QUESTIONS: Readonly<Record<Dimension, readonly [heading: string, question: string]>> = {
   format: ['Format', 'Is it written as this environment writes, with nothing around it?'],
-  factuality: ['Factuality', 'Is what happened right: effect, success or failure, values, every determined detail?'],
+  factuality: ['Factuality', 'Is the outcome right: effect, success or failure, values, every determined detail?'],
   consistency: ['Consistency', 'Does it agree with the history and with itself?'],
   realism: ['Realism', 'Would the real thing produce it: wording, amounts, side effects?'],
   quality: ['Quality', 'Overall, could an agent act on it as on the real answer?'],
 };
 const LEVELS = [
   'wrong throughout, missing, or no observation',
-  'some of it is right, the main thing is not',
-  'the main thing is right, with faults that an agent would stumble over',
+  'some of it is right, but not the main point',
+  'the main point is right, with faults that an agent would stumble over',
   'small faults that change nothing for the agent',
   'no fault except in what could not be known',
 ];

@@ -62,7 +62,7 @@ describe('a plan', () => {
     expect(ids(small).filter((id) => !large.has(id))).toEqual([]);
   });
 
-  it('takes a row of every domain, and of every trajectory, before it takes a second one of any', async () => {
+  it('takes a row in every domain, and of every trajectory, before it takes a second one of any', async () => {
     const rowsOf = (jobs: Awaited<ReturnType<typeof planned>>) => new Set(jobs.map(({ row }) => row)).size;
     const seven = await planned({ maxCalls: 40 });
     expect(new Set(seven.map(({ domain }) => domain)).size).toBe(7);

@@ -95,7 +95,7 @@ describe.skipIf(noBrowser)('the page of a run', () => {
     const text = await textOf(run);
     expect(text).toContain('Format100 %000025.00');
     expect(text).toContain('Tokens38.6 kworld model ≥ $12.35, judge unknown');
-    await page.getByText('what made this run').click();
+    await page.getByText('how this run was made').click();
     expect(await page.locator('details pre').textContent()).toBe('{\n  "kind": "judge"\n}');
   });
 
@@ -138,7 +138,7 @@ describe.skipIf(noBrowser)('the page of a run', () => {
     );
     const text = await page.textContent('main');
     expect(text).toContain('Dashed: the same rows predicted with true histories (true one).');
-    expect(text).toContain('A step: how many points');
+    expect(text).toContain('Per step: how many points');
     expect(complaints).toEqual([]);
     await expectAccessible(page);
   });

@@ -120,7 +120,7 @@ describe('transformers serve, which refuses parameters that it does not know', (
   test('scores no reply, and the run stops with what does', async () => {
     const request: ModelRequest = { ...REQUEST, scored: true };
     const attempt = failure(await asked('transformers', 'prompt_logprobs of a reply', { stream: false }, request));
-    expect(attempt.stop?.message).toContain('name an endpoint that scores a given reply');
+    expect(attempt.stop?.message).toContain('use an endpoint that can score a given reply');
   });
 });
 
@@ -135,7 +135,7 @@ test('a reply that vLLM scores is read with every token of it, except for the fi
 test('llama.cpp leaves the scores out, and the run stops with an endpoint that has them', async () => {
   const request: ModelRequest = { ...REQUEST, scored: true };
   const attempt = failure(await asked('llama', 'prompt_logprobs of a reply', { stream: false }, request));
-  expect(attempt.stop?.message).toContain('name an endpoint that scores a given reply');
+  expect(attempt.stop?.message).toContain('use an endpoint that can score a given reply');
 });
 
 test.each([

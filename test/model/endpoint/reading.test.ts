@@ -81,7 +81,7 @@ describe.each([true, false])('a reply, streamed: %s,', (stream) => {
     ['', 'the reply has no body'],
     [
       '<!doctype html><html><title>Welcome</title></html>',
-      'the reply is a web page, not JSON: does the base URL lack /v1?',
+      'the reply is a web page, not JSON: is /v1 missing from the base URL?',
     ],
     ['{"choices": [{"mess', 'the reply is not JSON'],
     ['Hello there', 'the reply is neither JSON nor a stream of events'],

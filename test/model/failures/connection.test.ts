@@ -15,11 +15,11 @@ describe('a connection', () => {
     ['unknown host', { cause: { cause: { code: 'ENOTFOUND' } } }, { class: 'transient', unreachable: true }],
     ['no route', { code: 'EHOSTUNREACH' }, { class: 'transient', unreachable: true }],
     [
-      'no connection in time, as the client tells it',
+      'connection timed out, as the client tells it',
       { message: 'Request timed out.' },
       { class: 'transient', unreachable: true },
     ],
-    ['no connection in time', { code: 'UND_ERR_CONNECT_TIMEOUT' }, { class: 'transient', unreachable: true }],
+    ['connection timed out', { code: 'UND_ERR_CONNECT_TIMEOUT' }, { class: 'transient', unreachable: true }],
     ['reset', { cause: { code: 'ECONNRESET' } }, { class: 'transient', reason: 'the connection broke (ECONNRESET)' }],
     ['other side closed', { cause: { code: 'UND_ERR_SOCKET', cause: { code: 'ECONNRESET' } } }, { class: 'transient' }],
     [

@@ -93,7 +93,7 @@ describe('a price file is refused, with its name, its line and what would do,', 
     [
       'for a price of another unit',
       'unit: token\nmodels:\n  a:\n    input: 1.75\n    output: 14\n',
-      "prices.yaml:3: 14,000,000 dollars for a million tokens; check the file's unit",
+      "prices.yaml:3: 14,000,000 dollars per million tokens; check the file's unit",
     ],
     [
       'for a call that costs a fortune',
@@ -103,7 +103,7 @@ describe('a price file is refused, with its name, its line and what would do,', 
     [
       'for a model that stands twice',
       `${head}  a: { input: 1, output: 2 }\n  a: { input: 2, output: 2 }\n`,
-      'prices.yaml:4: this key is there twice; remove one of them',
+      'prices.yaml:4: this key appears twice; remove one of them',
     ],
     ['without models', head, 'prices.yaml:2: models has to name models with their prices'],
     [

@@ -336,7 +336,10 @@ describe('an endpoint that has never answered', () => {
     ['HTTP 500', serverError],
     [
       'web pages',
-      failed('malformed', { down: true, reason: 'the reply is a web page, not JSON: does the base URL lack /v1?' }),
+      failed('malformed', {
+        down: true,
+        reason: 'the reply is a web page, not JSON: is /v1 missing from the base URL?',
+      }),
     ],
     ['refusals', failed('refused', { reason: 'refused by the content filter' })],
     ['overflows', failed('context-overflow', { reason: 'the context overflows' })],

@@ -259,7 +259,7 @@ describe('tries', () => {
     const { ask: askLong, outcome, notices } = stage(always(failed('rate-limit', { retryAfterMs: 700_000 })));
     await askLong(singles(1));
     expect(outcome(0)).toMatchObject({ status: 'failed', class: 'rate-limit', log: { attempts: 6 } });
-    expect(notices).toEqual([expect.stringContaining('a is rate limited and asks to wait 12 min')]);
+    expect(notices).toEqual([expect.stringContaining('a limits the rate and asks to wait 12 min')]);
   });
 
   it('a wait that a server asks for ends with the last row', async () => {

@@ -33,7 +33,7 @@ describe('the table', () => {
   });
 
   it('says which figures are adjusted, in text and in JSON', () => {
-    expect(differenceTable(comparisonView().comparison).legend?.[1]).toContain('Both are for each line alone; *');
+    expect(differenceTable(comparisonView().comparison).legend?.[1]).toContain('Both apply to each line on its own; *');
     expect(JSON.parse(COMPARISON_FORMATS.json.print(comparisonView())).adjusted).toMatchObject({
       interval: 'none',
       p: 'none',

@@ -44,6 +44,6 @@ describe('a file for Hugging Face', () => {
   it('contains official figures, with our own in its notes', () => {
     const [entry] = parse(format('hf', [run('a', 60, { withFailures: 45 })]));
     expect(entry).toMatchObject({ value: 60 });
-    expect(entry.notes).toContain("45.00 with the model's failures at rating 1; 95 % interval of that 41.00 to 49.00");
+    expect(entry.notes).toContain("45.00 with the model's failures as rating 1; 95 % interval of that 41.00 to 49.00");
   });
 });

@@ -104,7 +104,7 @@ describe('the caption', () => {
     const runs = [run('a', 50, { trust, judgedWith }), run('b', 40, { trust, judgedWith, coverage: 0.98, rows: 8 })];
     expect(captionOf(runs)[1]).toBe(
       'Judge gpt (gpt-2026-01-02), rubric pack awb-3 01234567, verdicts official, protocol history. ' +
-        'Scores count failures of the model (empty, refused, confusing) at rating 1, so that failing never pays. ' +
+        'Scores count failures of the model (empty, refused, confusing) as rating 1, so failing never pays. ' +
         'Below the figures, where known: 95 \\% intervals (Student t, CR2 standard errors clustered by trajectory, scores on the logit scale). ' +
         'Rows per run: 63, 56; coverage: 100 \\%, 98 \\%; judge snapshot: gpt-2026-01-02; ' +
         'judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 damages, gullible +0.4.',

@@ -51,7 +51,7 @@ describe('the costs of runs', () => {
     expect(notes).toContain(
       "Cost: US dollars of the world model's calls, including failed ones; ≥: the cost of some rows is unknown.",
     );
-    expect(notes).toContain('Tokens a row: output of the world model, thinking included, as counted by its server.');
+    expect(notes).toContain('Tokens per row: output of the world model, thinking included, as counted by its server.');
   });
 
   it('are a lower bound and no value for programs if they are only partly known', () => {

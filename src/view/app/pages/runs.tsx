@@ -177,7 +177,7 @@ function Chosen({ runs, chosen, clear }: { runs: readonly ListedRun[]; chosen: r
             Compare
           </a>
         ) : (
-          <span class="soft">They were not judged alike, so their scores cannot be compared.</span>
+          <span class="soft">They were not judged in the same way, so their scores cannot be compared.</span>
         ))}{' '}
       <button type="button" class="quiet" onClick={clear}>
         Clear
