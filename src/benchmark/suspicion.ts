@@ -10,10 +10,10 @@ import { DIMENSIONS, type Sample } from '../core/types.js';
  * closes the frame around it, awb's or the official one, or opens another. `orders`: it addresses the judge about this prediction's
  * rating, or tells it to forget its instructions. `padding`: a stretch of 20,000 characters without a letter or digit.
  */
-type Trick = keyof typeof TRICKS;
+type Attack = keyof typeof ATTACKS;
 
 /** Each takes time proportional to the text's length. The first text is the output of `folded`, the second is the original. */
-const TRICKS = {
+const ATTACKS = {
   verdict: (plain: string) => TAG.test(plain) || (NAMES.every((name) => name.test(plain)) && NUMBER.test(plain)),
   frame: (plain: string) => FRAMES.some((frame) => frame.test(plain)),
   orders: (plain: string) => FORGET.some((order) => order.test(plain)) || speaksOfRating(plain),
@@ -26,27 +26,27 @@ const NAMES = DIMENSIONS.map((dimension) => new RegExp(`(?<![a-z])${dimension}(?
 const NUMBER = /\d|\b(?:one|two|three|four|five)\b/;
 
 /** The attacks in a prediction (see `readPrediction`). */
-export function tricksIn(prediction: string): Trick[] {
+export function attacksIn(prediction: string): Attack[] {
   const plain = folded(prediction);
-  return keysOf(TRICKS).filter((trick) => TRICKS[trick](plain, prediction));
+  return keysOf(ATTACKS).filter((attack) => ATTACKS[attack](plain, prediction));
 }
 
 /** Whether one of these attacks is in none of the row's own texts: truth, action and history. */
 export function isSuspicious(
-  tricks: readonly Trick[],
+  attacks: readonly Attack[],
   { prompts, responses, turnIdx, currentPrompt }: Sample,
 ): boolean {
-  if (tricks.length === 0) return false;
+  if (attacks.length === 0) return false;
   const own = [...prompts.slice(0, turnIdx), ...responses.slice(0, turnIdx), currentPrompt];
-  const found = new Set(own.flatMap(tricksIn));
-  return tricks.some((trick) => !found.has(trick));
+  const found = new Set(own.flatMap(attacksIn));
+  return attacks.some((attack) => !found.has(attack));
 }
 
 const VERDICT_WORDS = new RegExp(`${VERDICT_TAG}|scores`);
 
 /** Whether a verdict in a judge's reply may be a quotation: a text of the case has words of one, or the prediction contains an attack. */
 export function invitesConfusion(texts: readonly string[], prediction: string): boolean {
-  return texts.some((text) => VERDICT_WORDS.test(folded(text))) || tricksIn(prediction).length > 0;
+  return texts.some((text) => VERDICT_WORDS.test(folded(text))) || attacksIn(prediction).length > 0;
 }
 
 const FRAMES = [

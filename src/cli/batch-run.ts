@@ -90,9 +90,7 @@ async function requireNotAwaited({ disk, shown }: Opened): Promise<void> {
     (sent) => isLive(sent) || sent.isOpen === true || resultsToFetch(sent).length > 0,
   );
   if (!isAwaited) return;
-  throw new UserError(
-    `a server is working on ${shown}; run awb batch fetch ${shown} or awb batch cancel ${shown} first`,
-  );
+  throw new UserError(`a server is working on ${shown}; awb batch fetch ${shown} or awb batch cancel ${shown} first`);
 }
 
 /** A request to send, and the place of its line. */

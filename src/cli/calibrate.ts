@@ -63,8 +63,8 @@ const OPTIONS = {
       { min: 0, max: 100 },
     ),
     'max-noise': option.number('maximum SD of judgements of one prediction, in points', { min: 0 }),
-    'max-blind': option.integer('most damages that the judge may not see', { min: 0 }),
-    'max-gullible': option.number('most points that a canary may gain'),
+    'max-blind': option.integer('maximum number of corruptions that the judge may miss', { min: 0 }),
+    'max-attack-gain': option.number('maximum points that an attack may gain'),
   }),
 } as const satisfies OptionTable;
 
@@ -72,17 +72,17 @@ type CalibrateSettings = Settings<typeof OPTIONS>;
 
 export const command = defineCommand({
   description:
-    'Has a judge rate predictions of known quality, made from benchmark rows: the truth, neutral rewrites of it, damages of growing dose, and canaries (attacks on the judge). It reports what the judge sees, how noisy it is and what deceives it. The same command continues an interrupted calibration.',
+    'Has a judge rate predictions of known quality, made from benchmark rows: the truth, neutral rewrites of it, corruptions of increasing dose, and attacks on the judge. It reports what the judge sees, how noisy it is and what deceives it. The same command continues an interrupted calibration.',
   examples: {
     'awb calibrate --data-dir data --output-dir calibration \\\n  --judge-base-url https://api.openai.com/v1 --judge-model gpt-5.2':
       'a cost estimate, then at most 3,000 calls',
     'awb calibrate … --dry-run': 'only the cost estimate; nothing is asked or written',
-    'awb calibrate … --min-ceiling 90 --max-blind 2 --max-gullible 2':
+    'awb calibrate … --min-ceiling 90 --max-blind 2 --max-attack-gain 2':
       'a gate for judges: exit 0, 4, or 5 if undecided',
     'awb calibrate … --html judge.html': 'a page with dose curves',
   },
   daily:
-    'data-dir output-dir max-calls judge-base-url judge-model judge-api-key rubrics dry-run budget-usd db html min-ceiling max-noise max-blind max-gullible',
+    'data-dir output-dir max-calls judge-base-url judge-model judge-api-key rubrics dry-run budget-usd db html min-ceiling max-noise max-blind max-attack-gain',
   options: OPTIONS,
   alsoNeeds: (settings) => {
     if (namesTarget(settings)) return [];

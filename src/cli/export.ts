@@ -53,10 +53,7 @@ export const mlflow = defineCommand({
   options: {
     run: JUDGED_RUN,
     'tracking-uri': option.text('URL', 'the MLflow server (default: MLFLOW_TRACKING_URI)', { check: httpUrl }),
-    experiment: option.text(
-      'NAME',
-      'experiment to log to, created if missing (default: MLFLOW_EXPERIMENT_NAME, else agentworldbench)',
-    ),
+    experiment: option.text('NAME', 'experiment to log to (default: MLFLOW_EXPERIMENT_NAME, else agentworldbench)'),
     db: RUN_OPTIONS.db,
   },
   operands: ['run'],
@@ -108,9 +105,7 @@ export const mlflow = defineCommand({
 function trackingUri(given: string | undefined, { MLFLOW_TRACKING_URI: named }: Io['env']): string {
   const address = given ?? named ?? '';
   if (httpUrl(address) === undefined) return address;
-  throw new UserError(
-    'give the address of the MLflow server (http:// or https://) with --tracking-uri or MLFLOW_TRACKING_URI',
-  );
+  throw new UserError('give the URL of the MLflow server with --tracking-uri or MLFLOW_TRACKING_URI');
 }
 
 /** The experiment's id; the experiment is created if missing. @throws UserError (2) if it was deleted */
@@ -163,8 +158,7 @@ function mlflowAt(address: string, io: Pick<Io, 'env' | 'stop'>) {
     const { ok, status, text } = await send(new URL(`${root}/${API}/${path}`), request)
       .then(async (response) => ({ ok: response.ok, status: response.status, text: await response.text() }))
       .catch((error: unknown) => {
-        if (io.stop.aborted)
-          throw new UserError('interrupted; run the same command again to continue', interruption(io.stop));
+        if (io.stop.aborted) throw new UserError('interrupted; run the same command again', interruption(io.stop));
         if (error instanceof UserError) throw error;
         const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
         const why = clean(messageOf(cause) || 'connection failed');

@@ -74,7 +74,7 @@ function documentOf({ name, parts, join, manifest, missing, reasons }: JoinedRun
       const shard = typeof settings.shard === 'string' ? { shard: settings.shard } : {};
       return isOwn ? [] : { dir, ...shard, state, rows: join.rows[at] };
     }),
-    duplicates: { alike: join.alike, mended: join.mended },
+    duplicates: { identical: join.identical, recovered: join.recovered },
     damages: join.damages,
   };
 }
@@ -95,8 +95,8 @@ function linesOf({ name, parts: all, join, manifest, missing, reasons }: JoinedR
       ({ name, manifest: { state } }) =>
         !['complete', 'incomplete'].includes(state) && `${name} is ${state}: its rows so far are merged`,
     ),
-    several(join.alike, 'have the same record: it counts once'),
-    several(join.mended, 'failed in one of them: the other record counts'),
+    several(join.identical, 'have the same record: it counts once'),
+    several(join.recovered, 'failed in one of them: the other record counts'),
     ...join.damages,
     output !== undefined && `written: ${shownPath(output.file, io)}`,
     isLacking && kind !== 'judge' && "next: run the parts' command without --shard into this folder, for missing rows",
@@ -157,9 +157,7 @@ async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io) {
     const { dir: from, dataset } = await dataAt(begunAs.data.dir);
     const { fingerprint } = dataset;
     if (identity.data !== fingerprint) {
-      throw identityDiffers(
-        `the rows in ${from} differ from those of the parts; name the data of the parts with --data-dir`,
-      );
+      throw identityDiffers(`the rows in ${from} differ from those of the parts; give the parts' data with --data-dir`);
     }
     const manifest = { ...begunAs, data: { dir: from, rows: dataset.rows.length, fingerprint } };
     const parts = begun.map((part) => settingsIn(part.manifest));

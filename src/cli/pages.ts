@@ -172,8 +172,7 @@ export const rate = defineCommand({
     if (blind !== (settings.other !== undefined)) {
       throw new UserError('--blind mixes two runs; give the flag and a second run, or neither');
     }
-    if (settings.run === settings.other)
-      throw new UserError(`both runs are "${settings.run}"; name two different runs`);
+    if (settings.run === settings.other) throw new UserError(`both runs are "${settings.run}"; name two runs`);
     const run = shareable(await readRun(settings.run, settings, io));
     const other = settings.other === undefined ? undefined : shareable(await readRun(settings.other, settings, io));
     const drawn = other === undefined ? drawSamples(run.rows, settings) : drawBlind(run.rows, other.rows, settings);

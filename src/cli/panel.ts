@@ -23,9 +23,7 @@ export const command = defineCommand({
     judged: option.list('RUN', 'judged files (or folders) of the same predictions and rubrics', { required: true }),
     output: option.text('FILE', 'the judged file to write', { short: 'o', required: true }),
     combine: option.choice(keysOf(COMBINATIONS), "how the judges' ratings become one", { default: 'mean' }),
-    quorum: option.integer("judges that must have rated a row (default: all); if set, each judge's offset is removed", {
-      min: 1,
-    }),
+    quorum: option.integer("judges that a row needs (default: all); also removes each judge's offset", { min: 1 }),
     fresh: option.flag('replace an existing file; the old one is moved aside'),
   },
   operands: ['judged'],

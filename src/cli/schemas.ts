@@ -119,7 +119,7 @@ const OTHERS = {
         ...{ run: text, kind: text, state: STATE, output: text.optional(), fingerprint: text, chosen: counts },
         ...{ counts: RUN_COUNTS, reasons: z.record(text, text), missing: counts },
         parts: z.array(object({ dir: text, shard: text.optional(), state: STATE, rows: COUNT.optional() })),
-        ...{ duplicates: object(keyed(COUNT, 'alike', 'mended')), damages: texts },
+        ...{ duplicates: object(keyed(COUNT, 'identical', 'recovered')), damages: texts },
       }),
     ),
     notes: texts,

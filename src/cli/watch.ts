@@ -116,10 +116,7 @@ async function watch(settings: WatchSettings, baseOf: Work['baseOf'], io: Io): P
   await mkdir(outputDir, { recursive: true }).catch((error: unknown) => {
     throw cannotCreate(`cannot create ${settings.outputDir} (${codeOf(error)}); choose another --output-dir`);
   });
-  const release = await lockFile(
-    join(outputDir, '.watch.lock'),
-    `another awb watch is working in ${settings.outputDir}`,
-  );
+  const release = await lockFile(join(outputDir, '.watch.lock'), `another awb watch uses ${settings.outputDir}`);
   const say = logTo(join(outputDir, 'watch.jsonl'), io.stderr, settings.quiet);
   io.setLastWords('stopped immediately: run the same command again to continue');
   try {
@@ -185,9 +182,7 @@ function requireCommands({ serveCommand, onResult, endpoint, port }: WatchSettin
   wordsOf(onResult, '--on-result');
   const names = (name: string) => words.some((word) => word.includes(`{${name}}`));
   if (!names('checkpoint') && !names('name')) {
-    throw new UserError(
-      '--serve-command has no {checkpoint}: it would serve the same model each time; add {checkpoint}',
-    );
+    throw new UserError('--serve-command has no {checkpoint}: every checkpoint would be the same model; add it');
   }
   if (!names('port') && port === undefined && endpoint.includes('{port}')) {
     throw new UserError('--serve-command has no {port}; add it, or name the port of the server with --port');

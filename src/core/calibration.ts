@@ -5,9 +5,9 @@ import type { JudgedRow } from './types.js';
 /**
  * What kind of prediction a variant is. `truth`: the unchanged ground truth. `rewrite`: the truth in other words with the same meaning.
  * `dose`: a share of the determined tokens is corrupted. `order`: light and heavy corruption of any content. `single`: one corruption
- * without a dose. `baseline`: what `awb infer --baseline` answers. `canary`: a bad prediction with an attack on top.
+ * without a dose. `baseline`: what `awb infer --baseline` answers. `attack`: a bad prediction with an attack on top.
  */
-export const FAMILIES = ['truth', 'rewrite', 'dose', 'order', 'single', 'baseline', 'canary'] as const;
+export const FAMILIES = ['truth', 'rewrite', 'dose', 'order', 'single', 'baseline', 'attack'] as const;
 export type Family = (typeof FAMILIES)[number];
 
 /** What statistics and reports need to know about a variant. */
@@ -36,7 +36,7 @@ export const LEAST_TRAJECTORIES = 8;
  * Whether a variant is a corruption that a judge could see. `empty` is not: a prediction without text gets the lowest rating without
  * asking a judge.
  */
-export function isDamage({ name, family }: VariantFacts): boolean {
+export function isCorruption({ name, family }: VariantFacts): boolean {
   return ['dose', 'order', 'single', 'baseline'].includes(family) && name !== 'empty';
 }
 

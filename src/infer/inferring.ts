@@ -4,7 +4,7 @@ import { BASELINES, donorsOf } from '../benchmark/baselines.js';
 import type { Dataset, RowRef } from '../benchmark/dataset.js';
 import { withMembers } from '../benchmark/row-text.js';
 import { ORDERS } from '../benchmark/selection.js';
-import { isSuspicious, tricksIn } from '../benchmark/suspicion.js';
+import { attacksIn, isSuspicious } from '../benchmark/suspicion.js';
 import { present } from '../core/errors.js';
 import { groupBy } from '../core/groups.js';
 import type { Identity } from '../core/identity.js';
@@ -98,8 +98,8 @@ export async function recordOf(
   if (outcome.status === 'failed') return { id, row: unpredicted(prediction, outcome), log: { ...log, at } };
   const flags = flagsOf(outcome);
   if (read !== undefined) {
-    const tricks = tricksIn(readPrediction(outcome.content));
-    if (tricks.length > 0 && isSuspicious(tricks, await read())) flags.push('suspicious');
+    const attacks = attacksIn(readPrediction(outcome.content));
+    if (attacks.length > 0 && isSuspicious(attacks, await read())) flags.push('suspicious');
   }
   if (outcome.fittedMaxTokens !== undefined) flags.push('fitted-max-tokens');
   if (outcome.redacted !== undefined) flags.push('redacted');

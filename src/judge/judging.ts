@@ -7,7 +7,7 @@ import { basename, join, relative } from 'node:path';
 import { readJudged } from '../benchmark/judged.js';
 import type { PredictedRow, PredictionFile, PredictionRef } from '../benchmark/predictions.js';
 import { withMembers } from '../benchmark/row-text.js';
-import { isSuspicious, tricksIn } from '../benchmark/suspicion.js';
+import { attacksIn, isSuspicious } from '../benchmark/suspicion.js';
 import { estimateDocument } from '../core/document.js';
 import { badData, closing, identityDiffers, inputMissing, UserError } from '../core/errors.js';
 import { groupBy } from '../core/groups.js';
@@ -155,7 +155,7 @@ export function judgeOutput(
 /** The prediction's flags. An `awb` object brings its own, but cannot hide that the prediction is suspicious. */
 function flagged({ gen, awb, sample }: PredictedRow) {
   const flags = flagsOf({ content: gen });
-  if (!isSuspicious(tricksIn(readPrediction(gen)), sample)) return { flags, awb };
+  if (!isSuspicious(attacksIn(readPrediction(gen)), sample)) return { flags, awb };
   const own = Array.isArray(awb.flags) ? awb.flags : ['suspicious'];
   return {
     flags: [...flags, 'suspicious' as const],

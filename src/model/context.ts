@@ -60,8 +60,7 @@ export function openContextWatch(options: {
           contextTokens === undefined || promptTokens === undefined
             ? 'the context overflows'
             : `a prompt of ${tokensText(promptTokens)} leaves no room for a reply in the context of ${tokensText(contextTokens)}`;
-        if (!saidTooLong)
-          onNotice(`${host}: ${what}: such rows count as missing, not as failures of the model; ${LONGER}`);
+        if (!saidTooLong) onNotice(`${host}: ${what}: such rows are missing, not the model's failures; ${LONGER}`);
         saidTooLong = true;
         return first;
       }

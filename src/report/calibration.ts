@@ -15,7 +15,7 @@ import { pointsText, signedPoints } from './trust.js';
 
 /** The minimal legend, without which the tables cannot be read. */
 const LEGEND =
-  'Damage: a bare number is seen, blind is not, (in parentheses) is undecided. --explain shows how to read this.';
+  'Corruption: seen by the judge (plain number), not seen (blind) or undecided (in parentheses). --explain shows how to read this.';
 
 /** The calibration as text that ends in a line feed: whether the judge can be used, its figures, and how to read them. */
 export function calibrationText(calibration: CalibrationDocument, look: Look): string {
@@ -23,9 +23,9 @@ export function calibrationText(calibration: CalibrationDocument, look: Look): s
   const tables = [
     domainTable(calibration),
     sightTable(calibration),
-    damageTable(overall),
+    corruptionTable(overall),
     stepTable(overall, domains),
-    canaryTable(overall),
+    attackTable(overall),
   ].filter(({ groups }) => groups.some((rows) => rows.length > 0));
   const text = (line: string) => wrapped(line, look.columns);
   const item = (line: string) => wrapped(`- ${printable(line)}`, look.columns, 2);
@@ -100,16 +100,16 @@ export function domainTable({ overall, domains }: Calibration): CalibrationTable
     penaltyCell(part),
     pointsCell(part.noise?.sd),
     blindCell(part),
-    part.gullibility === null ? NONE : signedPoints(part.gullibility.value),
+    part.attack_gain === null ? NONE : signedPoints(part.attack_gain.value),
   ];
   const lines = Object.entries(domains).map(([domain, part]) => line(domainName(domain), part));
   return {
     columns: columnsOf(
-      '<Domain, Rows, Trajectories|Traj., Ceiling, 95 %, Floor, Penalty, Noise, Blind, Gullible|Gull.',
+      '<Domain, Rows, Trajectories|Traj., Ceiling, 95 %, Floor, Penalty, Noise, Blind, Attack gain|Gain',
     ),
     groups: [lines, [line(lines.length === 1 ? 'All rows' : `All ${lines.length} domains`, overall)]],
     reading:
-      "Ceiling: mean score of neutral rewrites of the truth. Floor: mean score of another row's truth. Penalty: points that a rewrite loses against the truth of its row; = none (less than 3 points), ! some, ? undecided. Noise: SD of judgements of one prediction. Blind: damages not seen, plus undecided ones (?), of those judged. Gullible: the gain of the best trick.",
+      "Ceiling: mean score of neutral rewrites of the truth. Floor: mean score of another row's truth. Penalty: points that a rewrite loses against the truth of its row; = none (less than 3 points), ! some, ? undecided. Noise: SD of judgements of one prediction. Blind: corruptions not seen, plus undecided ones (?), of those judged. Attack gain: the largest gain of any attack.",
   };
 }
 
@@ -125,12 +125,12 @@ function blindCell({ losses }: CalibrationPart): string {
   return `${blind}${undecided === 0 ? '' : `+${undecided}?`}/${losses.length}`;
 }
 
-/** Points lost to each damage in each domain, and whether the judge sees it. */
+/** Points lost to each corruption in each domain, and whether the judge sees it. */
 function sightTable({ overall, domains }: Calibration): CalibrationTable {
   const parts = [...Object.values(domains), overall];
   return {
     columns: [
-      ...columnsOf('<Damage'),
+      ...columnsOf('<Corruption'),
       ...Object.keys(domains).map((domain) => ({
         heading: domainName(domain),
         short: domainName(domain).slice(0, 5),
@@ -142,7 +142,7 @@ function sightTable({ overall, domains }: Calibration): CalibrationTable {
       variantName(variant),
       ...parts.map((part) => sightCell(part.losses.find((loss) => loss.variant === variant))),
     ]),
-    reading: `Damage by domain: points lost against the truth of the row. A plain number: seen, since its 95 % interval is above ${EQUIVALENT_POINTS} points. blind: the interval is below. (In parentheses): the interval contains ${EQUIVALENT_POINTS} points, or there are fewer than ${LEAST_CLUSTERS} trajectories.`,
+    reading: `Corruption by domain: points lost against the truth of the row. A plain number: seen, since its 95 % interval is above ${EQUIVALENT_POINTS} points. blind: the interval is below. (In parentheses): the interval contains ${EQUIVALENT_POINTS} points, or there are fewer than ${LEAST_CLUSTERS} trajectories.`,
   };
 }
 
@@ -152,7 +152,7 @@ function sightCell(loss: Loss | undefined): string {
   return { seen: text, blind: 'blind', undecided: `(${text})` }[loss.sight];
 }
 
-/** Groups losses by family, so that doses and the known order are separate from other damages. */
+/** Groups losses by family, so that doses and the known order are separate from other corruptions. */
 function grouped(losses: readonly Loss[], line: (loss: Loss) => Cell[]): Cell[][][] {
   return ['dose', 'order', 'single', 'baseline'].flatMap((family) => {
     const lines = losses.filter((loss) => loss.family === family).map(line);
@@ -162,11 +162,11 @@ function grouped(losses: readonly Loss[], line: (loss: Loss) => Cell[]): Cell[][
 
 const LOOKS = { seen: 'good', kept: 'good', blind: 'bad', inverted: 'bad', undecided: 'soft' } as const;
 
-/** The points lost to each damage, in total and by dimension. */
-export function damageTable({ losses }: CalibrationPart): CalibrationTable {
-  const names = DIMENSIONS.map(dimensionName);
+/** The points lost to each corruption, in total and by dimension. */
+export function corruptionTable({ losses }: CalibrationPart): CalibrationTable {
+  const names = DIMENSIONS.map(dimensionName).map((name) => `${name}|${name.slice(0, 4)}.`);
   return {
-    columns: columnsOf(`<Damage, Rows, Lost, 95 %, ${names.map((name) => `${name}|${name.slice(0, 4)}.`).join(', ')}`),
+    columns: columnsOf(`<Corruption, Rows, Lost, 95 %, ${names.join(', ')}`),
     groups: grouped(losses, (loss) => [
       { text: variantName(loss.variant), under: [helpOf(loss.variant)].filter(Boolean) },
       String(loss.rows),
@@ -174,7 +174,7 @@ export function damageTable({ losses }: CalibrationPart): CalibrationTable {
       interval(loss, EQUIVALENT_POINTS),
       ...DIMENSIONS.map((name) => movedCell(loss.dimensions[name], loss.most === name)),
     ]),
-    reading: `Damage by dimension: points lost against the truth of the row; seen if the 95 % interval is above ${EQUIVALENT_POINTS} points, blind if it is below, else undecided. (In parentheses): the interval of the dimension contains 0, so the dimension may not have moved. A highlighted dimension lost more than every other, by the intervals of their paired differences; if none is highlighted, they overlap.`,
+    reading: `Corruption by dimension: points lost against the truth of the row; seen if the 95 % interval is above ${EQUIVALENT_POINTS} points, blind if it is below, else undecided. (In parentheses): the interval of the dimension contains 0, so the dimension may not have moved. A highlighted dimension lost more than every other, by the intervals of their paired differences; if none is highlighted, they overlap.`,
   };
 }
 
@@ -221,12 +221,12 @@ export function stepTable({ steps }: CalibrationPart, domains: Calibration['doma
   };
 }
 
-/** The gain of each canary. */
-export function canaryTable({ canaries, gullibility: most }: CalibrationPart): CalibrationTable {
+/** The gain of each attack. */
+export function attackTable({ attacks, attack_gain: most }: CalibrationPart): CalibrationTable {
   return {
-    columns: columnsOf('<Trick, Rows, Buys, 95 %, <What it is'),
+    columns: columnsOf('<Attack, Rows, Gain, 95 %, <What it is'),
     groups: [
-      canaries.map((gain) => [
+      attacks.map((gain) => [
         variantName(gain.variant),
         String(gain.rows),
         { text: signedPoints(gain.value), isStrong: (gain.low ?? 0) > 0 },
@@ -237,8 +237,8 @@ export function canaryTable({ canaries, gullibility: most }: CalibrationPart): C
     footnotes:
       most === null || most.low === null
         ? []
-        : [`${variantName(most.variant)} buys most; simultaneous interval over all: ${interval(most, 0)}.`],
-    reading: 'Trick: points above the same bad prediction without the trick; highlighted if the interval is above 0.',
+        : [`${variantName(most.variant)} gains most; interval valid for all attacks at once: ${interval(most, 0)}.`],
+    reading: 'Gain: points above the same bad prediction without the attack; highlighted if the interval is above 0.',
   };
 }
 

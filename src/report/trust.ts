@@ -31,28 +31,28 @@ export function trustDocument(trust: Trust | undefined): z.infer<typeof TRUST> |
 }
 
 export function trustOf({ overall }: Calibration): JudgeTrust {
-  const { ceiling, noise, losses, gullibility } = overall;
+  const { ceiling, noise, losses, attack_gain } = overall;
   const { blind = 0, undecided = 0 } = countBy(losses, ({ sight }) => sight);
   return {
     ceiling: ceiling?.value ?? null,
     noise: noise?.sd ?? null,
-    damages: losses.length,
+    corruptions: losses.length,
     blind,
     undecided,
-    gullible: gullibility?.value ?? null,
+    attack_gain: attack_gain?.value ?? null,
   };
 }
 
-/** Such as `judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 damages, gullible +0.4`; without a calibration `judge: uncalibrated`. */
+/** Such as `judge: ceiling 97.1, noise 7.9 per row, blind to 2 of 14 corruptions, attack gain +0.4`; without a calibration `judge: uncalibrated`. */
 export function trustText(trust: Trust): string {
   if (trust === 'uncalibrated') return 'judge: uncalibrated';
-  const { ceiling, noise, gullible, damages, blind, undecided } = trust;
+  const { ceiling, noise, attack_gain, corruptions, blind, undecided } = trust;
   const open = undecided === 0 ? '' : ` (${undecided} undecided)`;
   const parts = [
     ceiling === null ? 'ceiling unknown' : `ceiling ${pointsText(ceiling)}`,
     noise === null ? 'noise unknown' : `noise ${pointsText(noise)} per row`,
-    damages === 0 ? 'no damage judged' : `blind to ${blind} of ${counted(damages, 'damage')}${open}`,
-    gullible === null ? 'gullibility unknown' : `gullible ${signedPoints(gullible)}`,
+    corruptions === 0 ? 'no corruption judged' : `blind to ${blind} of ${counted(corruptions, 'corruption')}${open}`,
+    attack_gain === null ? 'attack gain unknown' : `attack gain ${signedPoints(attack_gain)}`,
   ];
   return `judge: ${parts.join(', ')}`;
 }

@@ -35,9 +35,7 @@ export const POLICY_OPTIONS = {
     help: 'points that a domain may lose; can only cause a NO-GO (default: 5)',
   },
   alpha: { ...POINTS, min: 1e-6, max: 0.5, help: 'two-sided level of the intervals (default: 0.05)' },
-  looks: option.list('N,N', 'numbers of repeats at which to decide, fixed in advance, such as 1,3', {
-    group: 'Policy',
-  }),
+  looks: option.list('N,N', 'repeats after which to decide, fixed in advance: 1,3', { group: 'Policy' }),
   'min-overall': { ...POINTS, help: 'score that Overall must reach' },
   min: option.map('score that a domain must reach; repeatable', { value: 'DOMAIN=SCORE', group: 'Policy' }),
 } as const satisfies OptionTable;

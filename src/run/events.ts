@@ -167,9 +167,7 @@ function openedFile(path: string, name: string): number {
       throw new UserError(`--events ${name} is a broken link; choose a file`);
     }
     if (name === '-' || found?.isFIFO()) {
-      throw new UserError(
-        `--events ${name} is not a regular file; choose one, so that others can follow it with tail -f`,
-      );
+      throw new UserError(`--events ${name} is not a regular file; choose one, for tail -f`);
     }
     if (found?.isFile()) cutTornLine(path, name);
     return openSync(path, 'a', 0o666);

@@ -11,7 +11,7 @@ const APPLICATION_ID = 0x61776231;
  * Raised with any change of the schema, of the contents of its documents, or of how they are computed: a file of another version is
  * refused, and score rebuilds it.
  */
-export const SCHEMA_VERSION = 11;
+export const SCHEMA_VERSION = 12;
 
 /** A number in a document, which JSON may write without a fraction. */
 const real = (document: string, path: string) => `CAST(${member(document, path)} AS REAL)`;
@@ -97,8 +97,8 @@ CREATE TABLE calibrations (
   started_at TEXT NOT NULL, ended_at TEXT, saved_at TEXT NOT NULL, tool_version TEXT NOT NULL,
   document TEXT NOT NULL CHECK (json_valid(document)),
   judged INTEGER AS (${member('document', 'overall.judged')}), failed INTEGER AS (${member('document', 'overall.failed')}),
-  ${['ceiling', 'noise', 'gullible'].map((name) => `${name} REAL AS (${real('document', `trust.${name}`)})`).join(', ')},
-  ${['damages', 'blind', 'undecided'].map((name) => `${name} INTEGER AS (${member('document', `trust.${name}`)})`).join(', ')}
+  ${['ceiling', 'noise', 'attack_gain'].map((name) => `${name} REAL AS (${real('document', `trust.${name}`)})`).join(', ')},
+  ${['corruptions', 'blind', 'undecided'].map((name) => `${name} INTEGER AS (${member('document', `trust.${name}`)})`).join(', ')}
 ) STRICT;
 
 CREATE VIEW measures AS
@@ -174,7 +174,7 @@ WITH parts AS (
   FROM parts, json_each(part) WHERE type = 'object' AND key <> 'failures'
   UNION ALL
   SELECT calibration_id, domain, kinds.column2, CASE kinds.column1 WHEN 'losses' THEN 'total' ELSE '' END, one.value
-  FROM parts, (VALUES ('scores', 'score'), ('losses', 'loss'), ('steps', 'step'), ('canaries', 'gain')) AS kinds,
+  FROM parts, (VALUES ('scores', 'score'), ('losses', 'loss'), ('steps', 'step'), ('attacks', 'gain')) AS kinds,
     json_each(part, '$.' || kinds.column1) AS one
   UNION ALL
   SELECT calibration_id, domain, 'loss', own.key, json_set(own.value, '$.variant', ${member('loss.value', 'variant')})

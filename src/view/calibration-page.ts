@@ -3,7 +3,7 @@
 
 import { EQUIVALENT_POINTS } from '../core/calibration.js';
 import { domainName } from '../core/domains.js';
-import { canaryTable, damageTable, domainTable, lostCell, stepTable } from '../report/calibration.js';
+import { attackTable, corruptionTable, domainTable, lostCell, stepTable } from '../report/calibration.js';
 import type { CalibrationDocument, CalibrationPart, LimitVerdict, Sight } from '../stats/calibration/document.js';
 import type { Cell, KeyFigure, Page, PageBlock } from './documents.js';
 import { count, DASH, figureColumns, number, plural, rangeBelow, scoreChart, signed, withNotes } from './figures.js';
@@ -54,7 +54,7 @@ export function calibrationPage(calibration: CalibrationDocument): Page {
 }
 
 function keyFigures(part: CalibrationPart): KeyFigure[] {
-  const { ceiling, floor, false_penalty: penalty, noise, smallest_difference: smallest, gullibility } = part;
+  const { ceiling, floor, false_penalty: penalty, noise, smallest_difference: smallest, attack_gain } = part;
   const undecided = countOf(part, 'undecided');
   const meaning = penalty?.is_none == null ? 'undecided' : penalty.is_none ? 'negligible' : 'not negligible';
   const figures: (KeyFigure | null)[] = [
@@ -78,10 +78,10 @@ function keyFigures(part: CalibrationPart): KeyFigure[] {
       figure: `${countOf(part, 'blind')} of ${part.losses.length}`,
       under: [`corruptions${undecided === 0 ? '' : `, ${undecided} undecided`}`],
     },
-    gullibility && {
-      title: 'Gullible',
-      figure: signed(gullibility.value),
-      under: [rangeBelow(gullibility, signed), `${gullibility.variant}, of all attacks`],
+    attack_gain && {
+      title: 'Attack gain',
+      figure: signed(attack_gain.value),
+      under: [rangeBelow(attack_gain, signed), `${attack_gain.variant}, the strongest attack`],
     },
     {
       title: 'Judgements',
@@ -153,9 +153,9 @@ function shareText(share: number): string {
 /** The blocks for all rows, or for a domain's; those without judgements are left out. */
 function blocksOf(part: CalibrationPart, domains?: CalibrationDocument['domains']): PageBlock[] {
   const blocks = [
-    { title: 'Corruptions', table: damageTable(part) },
+    { title: 'Corruptions', table: corruptionTable(part) },
     { title: 'Known order', table: stepTable(part, domains), drawn: part.steps },
-    { title: 'Attacks', table: canaryTable(part), drawn: part.canaries },
+    { title: 'Attacks', table: attackTable(part), drawn: part.attacks },
   ];
   return blocks.flatMap(({ title, table, drawn }) => {
     const rows = table.groups.flat();

@@ -98,10 +98,7 @@ function keyFigures(comparison: Comparison): KeyFigure[] {
     {
       title: `${meanIn(comparison).name}, difference`,
       figure: signed(difference.value),
-      under: [
-        rangeBelow(difference, signed),
-        ...(least === undefined ? [] : [`smallest detectable: ${least.toFixed(1)}`]),
-      ],
+      under: [rangeBelow(difference, signed), ...(least === undefined ? [] : [`detects ${least.toFixed(1)}`])],
     },
     { title: 'Candidate', figure: candidate.toFixed(1), under: [`base ${base.toFixed(1)}`] },
     { title: 'Rows won', figure: count(wins), under: [`${count(losses)} lost, ${count(ties)} tied`] },

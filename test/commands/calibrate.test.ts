@@ -23,8 +23,8 @@ function calibrate(
 ): Promise<CliResult> {
   const where = ['--data-dir', RECORDED, '--output-dir', dir, '--judge-base-url', server.url, '--judge-model', 'j'];
   // An attack that the judge's reader detects as a planted verdict is asked about again.
-  const canaries = options.includes('--canaries') ? [] : ['--canaries', 'none'];
-  return awb(['calibrate', ...where, '--max-calls', '120', '--concurrency', '2', ...canaries, ...options], { stop });
+  const attacks = options.includes('--attacks') ? [] : ['--attacks', 'none'];
+  return awb(['calibrate', ...where, '--max-calls', '120', '--concurrency', '2', ...attacks, ...options], { stop });
 }
 
 const bytesOf = (dir: string) => readFile(join(dir, 'calibration.jsonl'), 'utf8');
@@ -136,8 +136,8 @@ describe('a calibration', () => {
   });
 
   it.each([
-    ['--damages', 'persistance', 'persistence'],
-    ['--canaries', 'flatery', 'flattery'],
+    ['--corruptions', 'persistance', 'persistence'],
+    ['--attacks', 'flatery', 'flattery'],
   ])('suggests the nearest name for an unknown one in %s', async (flag, given, near) => {
     const dir = await begin();
     const { code, stderr } = await calibrate(dir, [flag, given]);

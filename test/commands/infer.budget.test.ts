@@ -100,7 +100,7 @@ describe('a budget is spent completely and exceeded by less than the most expens
     ['a rollout', 'infer', 32, 'usd', ['--rollout']],
     ['a judge', 'judge', 48, 'usd', ['--judge-repeats', '9']],
     ['a judge that reads choices', 'judge', 16, 'tokens', ['--mode', 'turing', '--judge-repeats', '4']],
-    ['a calibration', 'calibrate', 24, 'tokens', ['--max-calls', '200', '--canaries', 'none']],
+    ['a calibration', 'calibrate', 24, 'tokens', ['--max-calls', '200', '--attacks', 'none']],
   ])('%s', async (what, command, concurrency, unit, flags) => {
     const random = randomFrom(what.length + concurrency);
     const used: { readonly prompt: number; readonly completion: number }[] = [];

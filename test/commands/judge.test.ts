@@ -972,7 +972,7 @@ describe('a judge without a readable verdict', () => {
     const server = await judgeServer(mute);
     const where = ['--data-dir', RECORDED, '--output-dir', await temporaryFolder(), '--judge-base-url', server.url];
     const { code, stdout } = await awb([
-      ...['calibrate', ...where, '--judge-model', 'j', '--max-calls', '60', '--concurrency', '1', '--canaries', 'none'],
+      ...['calibrate', ...where, '--judge-model', 'j', '--max-calls', '60', '--concurrency', '1', '--attacks', 'none'],
     ]);
     expect([code, stdout]).toEqual([65, expect.stringContaining('none of 20 judgements could be read')]);
     expect(server.count).toBe(60);

@@ -26,10 +26,10 @@ const OPINIONS: readonly Opinion[] = [
   { variant: facts('light', 'order'), centre: 4, shifts: { factuality: -1.2 }, judgements: 2 },
   { variant: facts('heavy', 'order'), centre: 2.6, judgements: 2 },
   { variant: facts('shuffled', 'baseline'), centre: 1.7, judgements: 2 },
-  { variant: facts('flattery', 'canary'), centre: 2.6 },
-  { variant: facts('order-language', 'canary'), centre: 1.7 },
+  { variant: facts('flattery', 'attack'), centre: 2.6 },
+  { variant: facts('order-language', 'attack'), centre: 1.7 },
 ];
-const DAMAGES = 'determined-1of8,determined-1of3,light,heavy,shuffled';
+const CORRUPTIONS = 'determined-1of8,determined-1of3,light,heavy,shuffled';
 
 /** The recorded rows, with each trajectory several times under different ids. */
 async function copies(count: number): Promise<string> {
@@ -66,7 +66,7 @@ test('awb calibrate recovers the biases and noise of a scripted judge', async ()
     const { code, stderr } = await awb([
       ...['calibrate', '--data-dir', data, '--output-dir', dir, '--max-calls', '600'],
       ...['--judge-base-url', server.url, '--judge-model', 'biased', '--concurrency', '8'],
-      ...['--damages', DAMAGES, '--canaries', 'flattery,order-language'],
+      ...['--corruptions', CORRUPTIONS, '--attacks', 'flattery,order-language'],
     ]);
     expect(code, stderr).toBe(0);
   } finally {
@@ -75,13 +75,15 @@ test('awb calibrate recovers the biases and noise of a scripted judge', async ()
   const rows = await readCalibrated(join(dir, 'calibration.jsonl'));
   const { overall } = calibrationOf(rows, variantFacts());
   const lossOf = (name: string) => overall.losses.find(({ variant }) => variant === name);
-  const gainOf = (name: string) => overall.canaries.find(({ variant }) => variant === name);
+  const gainOf = (name: string) => overall.attacks.find(({ variant }) => variant === name);
   const known: readonly (readonly [string, number, Bounds])[] = [
     ['ceiling', REWRITE, overall.ceiling],
     ['truth', expected('truth'), overall.truth],
     ['floor', expected('shuffled'), overall.floor],
     ['false penalty', expected('truth') - REWRITE, overall.false_penalty],
-    ...DAMAGES.split(',').map((name) => [`loss to ${name}`, expected('truth') - expected(name), lossOf(name)] as const),
+    ...CORRUPTIONS.split(',').map(
+      (name) => [`loss to ${name}`, expected('truth') - expected(name), lossOf(name)] as const,
+    ),
     ['gain of flattery', expected('flattery') - expected('shuffled'), gainOf('flattery')],
     ['gain of orders', 0, gainOf('order-language')],
     ['noise', noiseIn(rows), overall.noise],
@@ -100,5 +102,5 @@ test('awb calibrate recovers the biases and noise of a scripted judge', async ()
     ['shuffled', 'seen'],
   ]);
   expect(lossOf('light')?.most).toBe('factuality');
-  expect(overall.gullibility?.variant).toBe('flattery');
+  expect(overall.attack_gain?.variant).toBe('flattery');
 }, 120_000);

@@ -58,7 +58,7 @@ async function begin(answer: (request: SeenRequest) => string): Promise<string> 
 function calibrate(dir: string, options: readonly string[] = []): Promise<CliResult> {
   const where = ['--data-dir', RECORDED, '--output-dir', dir, '--db', join(dir, 'awb.sqlite')];
   const judge = ['--judge-base-url', server.url, '--judge-model', 'j', '--seed', '7'];
-  const what = ['--damages', 'light,shuffled', '--canaries', 'flattery', '--quiet'];
+  const what = ['--corruptions', 'light,shuffled', '--attacks', 'flattery', '--quiet'];
   return awb(['calibrate', ...where, ...judge, ...what, ...options]);
 }
 
@@ -68,7 +68,9 @@ describe('what a calibration says', () => {
     const page = join(dir, 'judge.html');
     const text = await calibrate(dir, ['--html', page]);
     expect(text.code).toBe(0);
-    const line = /^judge: ceiling [\d.]+, noise 0\.0 a row, blind to 0 of 2 damages, gullible 0\.0$/m.exec(text.stdout);
+    const line = /^judge: ceiling [\d.]+, noise 0\.0 a row, blind to 0 of 2 corruptions, attack gain 0\.0$/m.exec(
+      text.stdout,
+    );
     expect(line).not.toBeNull();
     expect(text.stdout).toContain(`\npage: ${pathToFileURL(page).href}\n`);
     const asked = server.requests.length;
@@ -136,19 +138,19 @@ describe('what a calibration prints', () => {
   }
 
   it('is what a judge that counts words sees', async () => {
-    await printed('calibrate', counting(), ['--max-calls', '600', '--canaries', 'flattery,order-prose,fake-verdict']);
+    await printed('calibrate', counting(), ['--max-calls', '600', '--attacks', 'flattery,order-prose,fake-verdict']);
   });
 
   it('is little if few trajectories were judged', async () => {
-    await printed('calibrate-few', exacting, ['--domains', 'web', '--trajectories', '1', '--canaries', 'flattery']);
+    await printed('calibrate-few', exacting, ['--domains', 'web', '--trajectories', '1', '--attacks', 'flattery']);
   });
 
   it('ends with the limits that the judge is checked against', async () => {
-    const limits = ['--min-ceiling', '90', '--max-noise', '10', '--max-blind', '2', '--max-gullible', '2'];
+    const limits = ['--min-ceiling', '90', '--max-noise', '10', '--max-blind', '2', '--max-attack-gain', '2'];
     await printed('calibrate-limits', counting(), [
-      '--damages',
+      '--corruptions',
       'heavy,lost-fence',
-      '--canaries',
+      '--attacks',
       'flattery',
       '--max-calls',
       '160',

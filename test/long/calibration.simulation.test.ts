@@ -27,16 +27,16 @@ const FIGURES: readonly (readonly [name: string, known: number, figure: (part: C
   ['ceiling', expectedPoints('rewrite-keys'), (part) => part.ceiling],
   ['floor', expectedPoints('shuffled'), (part) => part.floor],
   ['false penalty', truth - expectedPoints('rewrite-keys'), (part) => part.false_penalty],
-  ['loss to light damage', truth - expectedPoints('light'), (part) => lossOf(part, 'light')],
+  ['loss to light corruption', truth - expectedPoints('light'), (part) => lossOf(part, 'light')],
   ['loss to another truth', truth - expectedPoints('shuffled'), (part) => lossOf(part, 'shuffled')],
   [
-    'loss of factuality to light damage',
+    'loss of factuality to light corruption',
     expectedPoints('truth', 'factuality') - expectedPoints('light', 'factuality'),
     (part) => lossOf(part, 'light')?.dimensions.factuality,
   ],
   ['step from truth to light', truth - expectedPoints('light'), (part) => part.steps[0]],
-  ['gain of flattery', expectedPoints('flattery') - expectedPoints('shuffled'), (part) => part.canaries[0]],
-  ['gain of padding', 0, (part) => part.canaries[1]],
+  ['gain of flattery', expectedPoints('flattery') - expectedPoints('shuffled'), (part) => part.attacks[0]],
+  ['gain of padding', 0, (part) => part.attacks[1]],
   ['noise', expectedNoise(), (part) => part.noise],
 ];
 
@@ -61,9 +61,9 @@ describe(`of ${SETS} calibrations of one made-up judge`, () => {
   });
 
   test('the interval of the most effective attack covers at least 95 times in 100, although it was selected', () => {
-    const held = share(({ gullibility }) => {
-      const known = expectedPoints(gullibility?.variant ?? '') - expectedPoints('shuffled');
-      return holds(gullibility, known);
+    const held = share(({ attack_gain }) => {
+      const known = expectedPoints(attack_gain?.variant ?? '') - expectedPoints('shuffled');
+      return holds(attack_gain, known);
     });
     expect(held).toBeGreaterThanOrEqual(0.95);
   });

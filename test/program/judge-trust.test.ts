@@ -10,7 +10,7 @@ import { around, judgedRun } from '../support/judged-runs.js';
 import type { Row } from '../support/judging.js';
 import { documentsIn } from '../support/static-pages.js';
 
-const LINE = 'judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 damages (2 undecided), gullible +0.4';
+const LINE = 'judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 corruptions (2 undecided), attack gain +0.4';
 const UNCALIBRATED = 'judge: uncalibrated';
 /** A line as it appears in a terminal of 80 columns, in Markdown and in HTML. */
 const unwrapped = (text: string) => text.replace(/\s*\n\s*/g, ' ').replaceAll('\\', '');
@@ -49,7 +49,7 @@ describe('a leaderboard', () => {
   it('has the figures in JSON, and none in CSV, whose lines are rows', async () => {
     const { blocks } = JSON.parse((await run('leaderboard', '--json')).stdout);
     expect(blocks.map((block: { judge_trust: unknown }) => block.judge_trust)).toEqual([
-      { calibrated: true, ceiling: 97.1, noise: 7.9, damages: 14, blind: 2, undecided: 2, gullible: 0.4 },
+      { calibrated: true, ceiling: 97.1, noise: 7.9, corruptions: 14, blind: 2, undecided: 2, attack_gain: 0.4 },
       { calibrated: false },
     ]);
     expect((await run('leaderboard', '--format', 'csv')).stdout).not.toContain('calibrated');
@@ -109,7 +109,7 @@ describe('the table of a run', () => {
   it('says it when it is scored', async () => {
     const { text, stdout } = await run('score', 'new');
     expect(text).toContain(LINE);
-    expect(stdout.split('\n').filter((line) => line.includes('gullible') && line.length > 80)).toEqual([]);
+    expect(stdout.split('\n').filter((line) => line.includes('attack_gain') && line.length > 80)).toEqual([]);
     expect(JSON.parse((await run('score', 'cool', '--json')).stdout).judge_trust).toEqual({ calibrated: false });
   });
 

@@ -20,9 +20,9 @@ describe('SmolLM2-135M as judge', () => {
       const dir = await temporaryFolder();
       const where = ['--data-dir', RECORDED, '--output-dir', dir, '--db', join(dir, 'awb.sqlite'), '--domains', 'mcp'];
       const how = [
-        '--damages',
+        '--corruptions',
         'shuffled',
-        '--canaries',
+        '--attacks',
         'none',
         '--max-calls',
         '6',

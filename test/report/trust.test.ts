@@ -3,8 +3,8 @@
 import { expect, it } from 'vitest';
 import { trustDocument, trustText, trustTexts } from '../../src/report/trust.js';
 
-const TRUST = { ceiling: 97.1, noise: 7.9, damages: 14, blind: 2, undecided: 0, gullible: 0.4 };
-const LINE = 'judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 damages, gullible +0.4';
+const TRUST = { ceiling: 97.1, noise: 7.9, corruptions: 14, blind: 2, undecided: 0, attack_gain: 0.4 };
+const LINE = 'judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 corruptions, attack gain +0.4';
 
 it('is one line about a calibrated judge, and calls any other uncalibrated', () => {
   expect(trustText(TRUST)).toBe(LINE);
@@ -28,13 +28,15 @@ it('is omitted for a run that asked no judge', () => {
 
 it('JSON distinguishes an uncalibrated judge from one with an unknown figure', () => {
   expect(trustDocument('uncalibrated')).toEqual({ calibrated: false });
-  expect(trustDocument({ ceiling: null, noise: null, damages: 3, blind: 0, undecided: 1, gullible: null })).toEqual({
+  expect(
+    trustDocument({ ceiling: null, noise: null, corruptions: 3, blind: 0, undecided: 1, attack_gain: null }),
+  ).toEqual({
     calibrated: true,
     ceiling: null,
     noise: null,
-    damages: 3,
+    corruptions: 3,
     blind: 0,
     undecided: 1,
-    gullible: null,
+    attack_gain: null,
   });
 });

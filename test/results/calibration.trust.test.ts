@@ -7,7 +7,14 @@ import { calibrationsIn, trustIn } from '../../src/results/read-run.js';
 import { temporaryFolder } from '../support/cli.js';
 import { ioIn } from '../support/io.js';
 
-const trust = (ceiling: number) => ({ ceiling, noise: null, damages: 14, blind: 2, undecided: 0, gullible: null });
+const trust = (ceiling: number) => ({
+  ceiling,
+  noise: null,
+  corruptions: 14,
+  blind: 2,
+  undecided: 0,
+  attack_gain: null,
+});
 const calibrations = [
   { judgeKey: 'a', at: '2026-01-02T00:00:00.000Z', trust: trust(90) },
   { judgeKey: 'a', at: '2026-01-03T00:00:00.000Z', trust: trust(95) },
@@ -28,7 +35,7 @@ it('is not looked up for a run that was only measured', () => {
   expect(trustIn({ mode: 'metrics', judgeKey: undefined }, calibrations)).toBeUndefined();
 });
 
-it('is not looked up in a missing SQLite file; a damaged file causes a note and stops nothing', async () => {
+it('is not looked up in a missing SQLite file; a corrupted file causes a note and stops nothing', async () => {
   const dir = await temporaryFolder();
   await writeFile(join(dir, 'bad.sqlite'), 'no database, but long enough to be taken for one '.repeat(40));
   const notes: string[] = [];

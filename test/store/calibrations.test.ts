@@ -69,7 +69,7 @@ describe('a stored calibration', () => {
   it('is read back with its judge key, its end time and its summary', () => {
     save(recordOf());
     save(recordOf({ identity: 'running', judgeKey: 'other', endedAt: undefined }));
-    const trust = { ceiling: 97.1, noise: 7.9, damages: 14, blind: 2, undecided: 2, gullible: 0.4 };
+    const trust = { ceiling: 97.1, noise: 7.9, corruptions: 14, blind: 2, undecided: 2, attack_gain: 0.4 };
     expect(read()).toEqual([
       { judgeKey: 'k', at: '2026-01-01T01:00:00.000Z', trust },
       { judgeKey: 'other', at: '2026-01-01T00:00:00.000Z', trust },
@@ -79,11 +79,11 @@ describe('a stored calibration', () => {
   it('that lacks a figure stores none, and is read back without it', () => {
     save(recordOf({}, { overall: NOTHING_JUDGED, domains: {} }));
     expect(read()[0]?.trust).toEqual({
-      ...{ ceiling: null, noise: null, damages: 0, blind: 0, undecided: 0, gullible: null },
+      ...{ ceiling: null, noise: null, corruptions: 0, blind: 0, undecided: 0, attack_gain: null },
     });
     expect(query('SELECT * FROM calibration_figures')).toEqual([]);
-    expect(query('SELECT ceiling, noise, gullible FROM calibrations')).toEqual([
-      { ceiling: null, noise: null, gullible: null },
+    expect(query('SELECT ceiling, noise, attack_gain FROM calibrations')).toEqual([
+      { ceiling: null, noise: null, attack_gain: null },
     ]);
   });
 
@@ -113,7 +113,7 @@ describe('a stored calibration', () => {
     expect(
       figures("domain = '' AND figure = 'step' AND variant = 'truth' AND against = 'determined-1of8'"),
     ).toMatchObject([{ value: 6, adjusted_p: 0.02, verdict: 'kept' }]);
-    expect(figures("domain = '' AND figure = 'gullibility' AND variant = 'closed-frame'")).toMatchObject([
+    expect(figures("domain = '' AND figure = 'attack_gain' AND variant = 'closed-frame'")).toMatchObject([
       { value: 0.4 },
     ]);
     expect(query("SELECT value, n, low, high FROM calibration_figures WHERE domain = '' AND figure = 'noise'")).toEqual(
@@ -133,7 +133,7 @@ describe('a stored calibration', () => {
   it('is replaced by the same calibration, keeps its number, and leaves no old figure behind', () => {
     expect(save(recordOf())).toEqual({ id: 1, replaced: false });
     expect(save(recordOf({ identity: 'second' }))).toEqual({ id: 2, replaced: false });
-    const calibration = { overall: calibrationPart(1, { losses: [], canaries: [] }), domains: {} };
+    const calibration = { overall: calibrationPart(1, { losses: [], attacks: [] }), domains: {} };
     expect(save(recordOf({}, calibration))).toEqual({ id: 1, replaced: true });
     expect(query('SELECT id FROM calibrations ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }]);
     expect(
@@ -171,7 +171,7 @@ describe('a stored calibration', () => {
     expect(each).toHaveLength(1);
   });
 
-  it('with a value of the wrong type is reported as damaged, with the file', () => {
+  it('with a value of the wrong type is reported as corrupted, with the file', () => {
     save(recordOf());
     const database = openSqlite(path);
     database.exec("UPDATE calibrations SET document = json_set(document, '$.trust', 'many')");

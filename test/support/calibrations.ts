@@ -13,7 +13,7 @@ export function around(value: number, reach: number) {
 }
 
 /** Each corruption with its loss; the judge is blind to the second and seventh of those without a dose. */
-const DAMAGES: readonly (readonly [name: string, family: Family, points: number, dose?: number])[] = [
+const CORRUPTIONS: readonly (readonly [name: string, family: Family, points: number, dose?: number])[] = [
   ['determined-1of8', 'dose', 6.4, 1 / 8],
   ['determined-1of3', 'dose', 14.25, 1 / 3],
   ['determined-2of3', 'dose', 27, 2 / 3],
@@ -30,7 +30,7 @@ const DAMAGES: readonly (readonly [name: string, family: Family, points: number,
   ['shuffled', 'baseline', 81],
 ];
 
-const CANARIES = [
+const ATTACKS = [
   ['closed-frame', 0.4],
   ['fake-verdict', 0.1],
   ['flattery', -0.3],
@@ -39,7 +39,7 @@ const CANARIES = [
 
 /** A part with losses and intervals scaled by `factor`. */
 export function calibrationPart(factor = 1, change: Partial<CalibrationPart> = {}): CalibrationPart {
-  const losses = DAMAGES.map(([variant, family, points, dose = null]): Loss => {
+  const losses = CORRUPTIONS.map(([variant, family, points, dose = null]): Loss => {
     const loss = around(points * factor, 1.1 * factor);
     return {
       ...{ variant, family, dose },
@@ -78,8 +78,8 @@ export function calibrationPart(factor = 1, change: Partial<CalibrationPart> = {
     ],
     losses,
     steps,
-    canaries: CANARIES.map(([variant, points]) => ({ variant, ...around(points * factor, 0.7) })),
-    gullibility: { variant: 'closed-frame', ...around(0.4, 0.9) },
+    attacks: ATTACKS.map(([variant, points]) => ({ variant, ...around(points * factor, 0.7) })),
+    attack_gain: { variant: 'closed-frame', ...around(0.4, 0.9) },
     noise: { sd: 7.9, low: 7.2, high: 8.7, predictions: 320, judgements: 640 },
     smallest_difference: 0.67,
     ...change,
@@ -89,8 +89,8 @@ export function calibrationPart(factor = 1, change: Partial<CalibrationPart> = {
 /** A part without any judgement. */
 export const NOTHING_JUDGED = {
   ...{ rows: 0, trajectories: 0, judged: 0, failed: 0, failures: {} },
-  ...{ ceiling: null, truth: null, floor: null, false_penalty: null, scores: [], losses: [], steps: [], canaries: [] },
-  ...{ gullibility: null, noise: null, smallest_difference: null },
+  ...{ ceiling: null, truth: null, floor: null, false_penalty: null, scores: [], losses: [], steps: [], attacks: [] },
+  ...{ attack_gain: null, noise: null, smallest_difference: null },
 } satisfies CalibrationPart;
 
 /** A calibration of two domains. */

@@ -24,8 +24,8 @@ export const KNOWN: readonly VariantFacts[] = [
   facts('persistence', 'baseline'),
   SHUFFLED,
   facts('empty', 'baseline'),
-  facts('closed-frame', 'canary'),
-  facts('flattery', 'canary'),
+  facts('closed-frame', 'attack'),
+  facts('flattery', 'attack'),
 ];
 
 /** The row, variant and place of a judgement. */

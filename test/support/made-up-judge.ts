@@ -26,8 +26,8 @@ export const OPINIONS: readonly Opinion[] = [
   { variant: facts('light', 'order'), centre: 4.0, shifts: { factuality: -1.2 } },
   { variant: facts('lost-fence', 'single'), centre: 4.6 },
   { variant: facts('shuffled', 'baseline'), centre: 1.8, judgements: 2 },
-  { variant: facts('flattery', 'canary'), centre: 2.3 },
-  { variant: facts('padding', 'canary'), centre: 1.8 },
+  { variant: facts('flattery', 'attack'), centre: 2.3 },
+  { variant: facts('padding', 'attack'), centre: 1.8 },
 ];
 
 /** Ratings of 1 to 3 rows in each trajectory. */

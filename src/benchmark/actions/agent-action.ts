@@ -65,9 +65,7 @@ const READERS = new Map<Domain, (body: string) => AgentAction | NoAction>([
     'android',
     (body) => {
       const gesture = nestsBeyond(body, DEEPEST) ? undefined : phoneGesture(body);
-      return gesture === undefined
-        ? { flaw: 'the action is in no known phone notation' }
-        : { form: 'gesture', gesture };
+      return gesture === undefined ? { flaw: 'the action is not in a phone notation' } : { form: 'gesture', gesture };
     },
   ],
   ['web', (body) => scripted(browserScript(body), 'the action is not a call')],

@@ -54,8 +54,7 @@ export function openRepository(
   const endpoint = baseOf(hub);
   const token = (env.HF_TOKEN ?? '').trim();
   // fetch would show such a token in its error.
-  if (/[^\x21-\x7e]/.test(token))
-    throw new UserError('HF_TOKEN contains characters that no token can contain; set it again');
+  if (/[^\x21-\x7e]/.test(token)) throw new UserError('HF_TOKEN contains invalid characters; set it again');
   const downloads = proxiedDownloads(env);
   const noHub = () => unavailable(`${hub.host} does not respond like a Hugging Face hub; check HF_ENDPOINT`);
   const api = (what: 'revision' | 'tree') =>

@@ -77,7 +77,7 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
     // All parts of a folder go to one server: submitting to another one would mean paying twice.
     if (submission !== undefined && submission.sent.length > 0 && submission.baseUrl !== api.baseUrl) {
       throw identityDiffers(
-        `${shown} was submitted to ${submission.baseUrl}; leave --base-url out, or rename submission.json`,
+        `${shown} was sent to ${submission.baseUrl}; leave --base-url out, or rename submission.json`,
       );
     }
     const client = {
@@ -166,9 +166,7 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
         // A plain UserError, since the caller would read Refused as a refusal to create the batch.
         if (!NO_LIST.includes(error.http)) throw new UserError(error.message, error.exitCode);
         if (isNone) return undefined;
-        throw unavailable(
-          `no answer arrived for ${shown}/${part}; look for its batch at ${api.host}, or submit --again`,
-        );
+        throw unavailable(`no answer for ${shown}/${part}; look for its batch at ${api.host}, or submit --again`);
       }
     }
   } catch (error) {

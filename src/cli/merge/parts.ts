@@ -249,7 +249,7 @@ export async function joinJournals(
   /** Damage in the journals, one sentence each. */
   const damages: string[] = [];
   /** Rows that several parts have: with the same record, and with one that counts because the other failed. */
-  let [alike, mended] = [0, 0];
+  let [identical, recovered] = [0, 0];
   for (const part of parts) {
     const latest = new Map<string, Entry>();
     const { repaired: damage } = await scanJournal(part.path, (record, line) => {
@@ -266,8 +266,8 @@ export async function joinJournals(
       if (before === undefined || isBetter(found, before)) standing.set(found.id, found);
       // The run itself has this record from an earlier merge.
       if (before === undefined || (before.part.isOwn && found.line === before.line)) continue;
-      if (found.row === before.row) alike++;
-      else if (!found.isDone || !before.isDone) mended++;
+      if (found.row === before.row) identical++;
+      else if (!found.isDone || !before.isDone) recovered++;
       else {
         const remedy = before.part.isOwn ? 'merge into a new --output-dir' : 'leave one of the two out';
         throw badData(
@@ -276,7 +276,7 @@ export async function joinJournals(
       }
     }
   }
-  return { rows, alike, mended, damages, lines };
+  return { rows, identical, recovered, damages, lines };
 
   /**
    * The lines of the joined journal, each once, with its line end. A later record replaces an earlier one, so records that do not count

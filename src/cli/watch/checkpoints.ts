@@ -19,26 +19,19 @@ export const WATCH_OPTIONS = {
     }),
   }),
   ...under('Server', {
-    'serve-command': option.list('COMMAND', 'command that serves {checkpoint} on {port}; no shell', {
-      required: true,
-      whole: true,
-    }),
+    'serve-command': option.list('COMMAND', 'serves {checkpoint} on {port}; no shell', { required: true, whole: true }),
     endpoint: option.text('URL', 'address of the server', { default: 'http://127.0.0.1:{port}/v1' }),
     port: option.integer('port of the server (default: a free one)', { min: 1, max: 65535 }),
     'served-model': option.text('NAME', 'model to ask for (default: the first that the server lists)'),
     'wait-ready': option.duration('maximum wait for the server to list its models', { min: 0.001, default: 900 }),
   }),
   ...under('Gate', {
-    base: option.text('RUN', 'run that every checkpoint is compared with: a label or number in --db, or a path', {
-      required: true,
-    }),
+    base: option.text('RUN', 'run to compare with: a label or number in --db, or a path', { required: true }),
   }),
   ...under('Output', {
     'output-dir': option.text('DIR', 'folder for watch.jsonl and one folder per checkpoint', { default: './watch' }),
     db: option.text('FILE', 'SQLite file for the scores', { default: 'awb.sqlite' }),
-    'on-result': option.list('COMMAND', 'command to run for each result, with its JSON on standard input', {
-      whole: true,
-    }),
+    'on-result': option.list('COMMAND', 'run for each result, with its JSON on standard input', { whole: true }),
   }),
   ...under('Watching', {
     'pass-env': option.list('NAME', 'secret environment variables to pass to the server and --on-result'),

@@ -42,10 +42,10 @@ export const CALIBRATE_OPTIONS = {
     trajectories: option.integer('maximum trajectories per domain; by default as many as --max-calls allows', {
       min: 1,
     }),
-    damages: option.list('LIST', 'only these damages, or none (default: all)'),
-    canaries: option.list('LIST', 'only these canaries (attacks on the judge), or none (default: all)'),
+    corruptions: option.list('LIST', 'only these corruptions, or none (default: all)'),
+    attacks: option.list('LIST', 'only these attacks on the judge, or none (default: all)'),
     'judge-repeats': option.integer(
-      'judge the truth, light and heavy damage and another row N times each, to measure the noise of the judge',
+      'judge the truth, light and heavy corruption and another row N times each, to measure the noise of the judge',
       { min: 1, max: MOST_JUDGEMENTS, default: 2 },
     ),
   }),

@@ -59,7 +59,7 @@ export async function planOf(
       if (calls > maxCalls && taken.length > 0) return inOrder(rows, taken);
       if (calls > maxCalls) {
         throw new UserError(
-          `--max-calls ${maxCalls} is too few: the first row already takes ${calls}; allow more, or judge less with --damages, --canaries and --judge-repeats`,
+          `--max-calls ${maxCalls} is too few: the first row already takes ${calls}; allow more, or judge less with --corruptions, --attacks and --judge-repeats`,
         );
       }
       taken.push(jobs);

@@ -23,8 +23,8 @@ export const SINGLES = {
   'extra-prose': single('explanations around the observation', explained),
 } satisfies Record<string, Variant>;
 
-function single(help: string, damage: (text: string, subject: Subject) => string | undefined) {
-  const make = (subject: Subject) => changed(subject.sample, (text) => damage(text, subject));
+function single(help: string, corruption: (text: string, subject: Subject) => string | undefined) {
+  const make = (subject: Subject) => changed(subject.sample, (text) => corruption(text, subject));
   return { family: 'single', help, make } as const;
 }
 

@@ -4,7 +4,7 @@ import { BASELINES } from '../../benchmark/baselines.js';
 import type { Family, VariantFacts } from '../../core/calibration.js';
 import { present, UserError } from '../../core/errors.js';
 import { unknownName } from '../../core/schema.js';
-import { CANARIES } from './canaries.js';
+import { ATTACKS } from './attacks.js';
 import { CORRUPTIONS, REWRITES } from './corruptions.js';
 import { SINGLES } from './singles.js';
 import { otherTruth, type Variant } from './variant.js';
@@ -35,7 +35,7 @@ export const VARIANTS = {
   },
   empty: { family: 'baseline', help: 'an empty prediction', make: BASELINES.empty },
   ...SINGLES,
-  ...CANARIES,
+  ...ATTACKS,
 } satisfies Record<string, Variant>;
 
 /** The facts about each variant, in the order of asking. */
@@ -55,21 +55,21 @@ export function helpOf(name: string): string {
 }
 
 const KINDS = {
-  damages: ['order', 'dose', 'single', 'baseline'],
-  canaries: ['canary'],
+  corruptions: ['order', 'dose', 'single', 'baseline'],
+  attacks: ['attack'],
 } satisfies Record<string, readonly Family[]>;
 type Kind = keyof typeof KINDS;
 
 /**
- * The variants to judge, by name, in the order of asking. Truth and rewrites are always included, and `shuffled` if any canary is, since
- * every canary is compared with it.
+ * The variants to judge, by name, in the order of asking. Truth and rewrites are always included, and `shuffled` if any attack is, since
+ * every attack is compared with it.
  * @param choice names as given by the user; absent or empty for all of their kind, and `none` for none
  * @throws UserError (2) for a name that is unknown, or of the other kind
  */
 export function chosenVariants(choice: Readonly<Partial<Record<Kind, readonly string[] | undefined>>>): string[] {
-  const canaries = chosen('canaries', choice.canaries);
-  const named = new Set([...chosen('damages', choice.damages), ...canaries]);
-  if (canaries.length > 0) named.add('shuffled');
+  const attacks = chosen('attacks', choice.attacks);
+  const named = new Set([...chosen('corruptions', choice.corruptions), ...attacks]);
+  if (attacks.length > 0) named.add('shuffled');
   return variantFacts().flatMap(({ name, family }) =>
     family === 'truth' || family === 'rewrite' || named.has(name) ? [name] : [],
   );

@@ -63,10 +63,7 @@ export const saysFull = (text: string): boolean => FULL.test(text);
 
 /** The error for an interrupt of a command that has everything on the disk. */
 export function interrupted(stop: AbortSignal): UserError {
-  return new UserError(
-    'interrupted; run the same command again to continue where this one stopped',
-    interruption(stop),
-  );
+  return new UserError('interrupted; run the same command again to continue', interruption(stop));
 }
 
 /**

@@ -109,10 +109,7 @@ function classifyConnection(error: unknown, { host, proxy, redact }: CallContext
   }
   if (BROKEN.test(code)) return failed('transient', `the connection broke (${code})`);
   if (code.startsWith('HPE_')) {
-    return failed(
-      'malformed',
-      `the server does not answer in HTTP (${code}): should the base URL begin with https://?`,
-    );
+    return failed('malformed', `the server does not answer in HTTP (${code}): should the base URL be https?`);
   }
   const refusal = /Proxy response \((\d+)\)/.exec(message)?.[1];
   if (refusal === undefined || proxy === undefined) {

@@ -86,10 +86,7 @@ export async function startServer(engine: Engine | Promise<Engine>, options: Ser
     const places = engine.facts.slots + queueLimit;
     if (isDraining) throw shuttingDown();
     if (wanted > places) {
-      throw invalid(
-        `${wanted} choices are more than this server's ${places} places, including those in the queue`,
-        'n',
-      );
+      throw invalid(`${wanted} choices are more than this server's ${places} places, including the queue`, 'n');
     }
     if (admitted + wanted > places) {
       const message = `${admitted} of ${places} places are taken by running or waiting requests; try again later`;

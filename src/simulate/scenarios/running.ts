@@ -28,18 +28,12 @@ export const SCENARIO_OPTIONS = under('Simulation', {
     'SUITE',
     'give the world model instructions and verify how it follows them: standard, or a folder of scenarios',
   ),
-  'scenario-rows': option.integer(
-    'maximum rows per scenario and domain; every trajectory gives one before any gives a second',
-    {
-      min: 1,
-      default: 20,
-      belongsTo: 'scenarios',
-    },
-  ),
-  'max-calls': option.integer('maximum calls; if too few, all scenarios lose rows equally', {
+  'scenario-rows': option.integer('maximum rows per scenario and domain, one of every trajectory first', {
     min: 1,
+    default: 20,
     belongsTo: 'scenarios',
   }),
+  'max-calls': option.integer('maximum calls; scenarios lose rows equally', { min: 1, belongsTo: 'scenarios' }),
   'list-scenarios': option.flag(
     "list the suite's scenarios, and to how many rows of --data-dir each applies; nothing is asked",
   ),

@@ -1,6 +1,6 @@
 // What a judge's ratings of known predictions say about it: one part for all rows, and one for each domain.
 
-import { type CalibratedRow, EQUIVALENT_POINTS, isDamage, type VariantFacts } from '../../core/calibration.js';
+import { type CalibratedRow, EQUIVALENT_POINTS, isCorruption, type VariantFacts } from '../../core/calibration.js';
 import { FIGURES, type Figure } from '../../core/comparison.js';
 import { type EstimateDocument, estimateDocument } from '../../core/document.js';
 import { inDomains, RELEASED } from '../../core/domains.js';
@@ -43,7 +43,7 @@ function partOf(rows: readonly KnownRow[], variants: readonly VariantFacts[], do
   const meanOf = (family: VariantFacts['family']) =>
     meanPointsOf(variants.filter((variant) => variant.family === family));
   const [truth, rewrites] = [meanOf('truth'), meanOf('rewrite')];
-  const canaries = canariesOf(rows, variants);
+  const attacks = attacksOf(rows, variants);
   const noise = judgeNoiseOf(rows);
   return {
     rows: rows.length,
@@ -59,8 +59,8 @@ function partOf(rows: readonly KnownRow[], variants: readonly VariantFacts[], do
     }),
     losses: lossesOf(rows, variants),
     steps: stepsOf(rows, variants),
-    canaries,
-    gullibility: gullibilityOf(canaries),
+    attacks,
+    attack_gain: attackGainOf(attacks),
     noise,
     // Noise without an interval says nothing about how much two runs may differ: from a few equal judgements it is 0.
     smallest_difference: noise === null || noise.high === null ? null : smallestDifference(noise, domain),
@@ -162,7 +162,7 @@ function penaltyOf(cost: EstimateDocument | null): CalibrationPart['false_penalt
 function lossesOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]): Loss[] {
   const truth = variants.find(({ family }) => family === 'truth');
   if (truth === undefined) return [];
-  return variants.filter(isDamage).flatMap((variant) => {
+  return variants.filter(isCorruption).flatMap((variant) => {
     const lossIn = (figure: Figure) => aboveOf(pointsOf(truth, figure), pointsOf(variant, figure));
     const loss = meanIn(rows, lossIn('total'));
     if (loss === null) return [];
@@ -252,19 +252,19 @@ function adjust(steps: readonly Step[]): void {
   }
 }
 
-/** The canaries judged along with the prediction they are based on, in the order of the list. */
-function canariesOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]): Gain[] {
+/** The attacks judged along with the prediction they are based on, in the order of the list. */
+function attacksOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]): Gain[] {
   const bad: FigureOf = (row) => row.variants.get('shuffled')?.points.total;
   return variants.flatMap((variant) => {
-    const gain = variant.family === 'canary' ? meanIn(rows, aboveOf(pointsOf(variant), bad)) : null;
+    const gain = variant.family === 'attack' ? meanIn(rows, aboveOf(pointsOf(variant), bad)) : null;
     return gain === null ? [] : [{ variant: variant.name, ...gain }];
   });
 }
 
-/** The gains with intervals that hold for all canaries at once, by Bonferroni's inequality: each at level `1 - 0.05 / count`. */
-export function heldForAll(canaries: readonly Gain[]): Gain[] {
-  const level = ALPHA / canaries.length;
-  return canaries.map((gain) => {
+/** The gains with intervals that hold for all attacks at once, by Bonferroni's inequality: each at level `1 - 0.05 / count`. */
+export function heldForAll(attacks: readonly Gain[]): Gain[] {
+  const level = ALPHA / attacks.length;
+  return attacks.map((gain) => {
     const { value, rows, clusters, se, df } = gain;
     const estimate = { value, rows, clusters, ...(se !== null && df !== null && { se, df }) };
     const ends = intervalAt(estimate, level) ?? boundsOf(estimate, DIFFERENCES, level) ?? { low: null, high: null };
@@ -272,9 +272,9 @@ export function heldForAll(canaries: readonly Gain[]): Gain[] {
   });
 }
 
-/** The canary that gains most. It was selected on the same data, so its interval has to hold for all. */
-function gullibilityOf(canaries: readonly Gain[]): Gain | null {
-  const [first, ...others] = heldForAll(canaries);
+/** The attack that gains most. It was selected on the same data, so its interval has to hold for all. */
+function attackGainOf(attacks: readonly Gain[]): Gain | null {
+  const [first, ...others] = heldForAll(attacks);
   return first === undefined ? null : others.reduce((most, one) => (one.value > most.value ? one : most), first);
 }
 

@@ -46,7 +46,7 @@ const STEP = z.strictObject({
 });
 export type Step = z.infer<typeof STEP>;
 
-/** What a canary gains: the points above the same bad prediction without it. */
+/** What an attack gains: the points above the same bad prediction without it. */
 const GAIN = z.strictObject({ variant: z.string(), ...ESTIMATE.shape });
 export type Gain = z.infer<typeof GAIN>;
 
@@ -74,9 +74,9 @@ const PART = z.strictObject({
   losses: z.array(LOSS),
   /** Down the known order, and from dose to dose. */
   steps: z.array(STEP),
-  canaries: z.array(GAIN),
-  /** The canary that gains most; the interval of its gain holds for all canaries at once. */
-  gullibility: GAIN.nullable(),
+  attacks: z.array(GAIN),
+  /** The attack that gains most; the interval of its gain holds for all attacks at once. */
+  attack_gain: GAIN.nullable(),
   noise: NOISE.nullable(),
   /**
    * The minimum detectable difference of two runs over the rows of the released benchmark (of Overall, or of the domain's score), each
@@ -95,7 +95,7 @@ export type LimitVerdict = z.infer<typeof LIMIT_VERDICT>;
 
 /** One limit, and its result. */
 const LIMIT = z.strictObject({
-  name: z.enum(['min_ceiling', 'max_noise', 'max_blind', 'max_gullible']),
+  name: z.enum(['min_ceiling', 'max_noise', 'max_blind', 'max_attack_gain']),
   limit: z.number(),
   /** The value found, with the interval that decides; for corruptions their number, and the number including undecided ones. */
   ...keyed(FIGURE, 'value', 'low', 'high'),
@@ -112,9 +112,9 @@ export const TRUST = z.strictObject({
   /** SD of repeated judgements of one prediction. */
   noise: FIGURE,
   /** Corruptions that were judged, and how many the judge does not see, or are undecided. */
-  ...keyed(COUNT, 'damages', 'blind', 'undecided'),
-  /** What the canary that gains most gains. */
-  gullible: FIGURE,
+  ...keyed(COUNT, 'corruptions', 'blind', 'undecided'),
+  /** What the attack that gains most gains. */
+  attack_gain: FIGURE,
 });
 export type JudgeTrust = z.infer<typeof TRUST>;
 

@@ -12,13 +12,13 @@ import type { Calibration, CalibrationDocument, CalibrationPart, LimitResult, Li
 
 /** Limits that a user can set (for corruptions, how many the judge may miss); an absent limit is not checked. Points are 0-100. */
 export type JudgeLimits = Readonly<
-  Partial<Record<'minCeiling' | 'maxNoise' | 'maxBlind' | 'maxGullible', number | undefined>>
+  Partial<Record<'minCeiling' | 'maxNoise' | 'maxBlind' | 'maxAttackGain', number | undefined>>
 >;
 
 /**
  * The results of the limits, in the order of display. A limit on a figure holds if its 95 % interval lies entirely on the right side or at
  * the limit, and is broken if it lies entirely on the other; so each is a one-sided test at 2.5 %. Blindness is counted: an undecided
- * corruption may be either. Gullibility is that of the worst canary, with intervals that hold for all at once.
+ * corruption may be either. The attack gain is that of the worst attack, with intervals that hold for all at once.
  */
 export function limitResults({ overall }: Calibration, limits: JudgeLimits): LimitResult[] {
   return LIMITS.flatMap((limit): LimitResult[] => {
@@ -72,28 +72,28 @@ const LIMITS: readonly Limit[] = [
   {
     name: 'max_blind',
     of: 'maxBlind',
-    what: 'number of damages that the judge is blind to',
-    none: 'no damage was judged',
+    what: 'number of corruptions that the judge is blind to',
+    none: 'no corruption was judged',
     found({ losses }) {
       const { blind = 0, undecided = 0 } = countBy(losses, ({ sight }) => sight);
       return losses.length === 0 ? null : { value: blind, low: blind, high: blind + undecided };
     },
   },
   {
-    name: 'max_gullible',
-    of: 'maxGullible',
-    what: 'gain of the canary that buys most',
-    none: 'no canary was judged',
+    name: 'max_attack_gain',
+    of: 'maxAttackGain',
+    what: 'largest gain of any attack',
+    none: 'no attack was judged',
     // The greatest gain of all is at least the greatest lower end, and at most the greatest upper one.
-    found({ canaries, gullibility }) {
-      const gains = heldForAll(canaries);
+    found({ attacks, attack_gain }) {
+      const gains = heldForAll(attacks);
       const lows = gains.flatMap(({ low }) => low ?? []);
       const highs = gains.flatMap(({ high }) => high ?? []);
       return (
-        gullibility && {
-          value: gullibility.value,
+        attack_gain && {
+          value: attack_gain.value,
           low: lows.length === 0 ? null : Math.max(...lows),
-          // A canary without an interval could have any gain.
+          // A attack without an interval could have any gain.
           high: highs.length < gains.length ? null : Math.max(...highs),
         }
       );
@@ -111,8 +111,8 @@ export function limitsDocument(results: LimitResult[]): CalibrationDocument['lim
 }
 
 /** What a good judge is proven to achieve, and the minimum for using a judge; for corruptions, a share of those judged. */
-const GOOD = { minCeiling: 90, maxNoise: 10, maxGullible: 2, blindShare: 1 / 7 };
-const USABLE = { minCeiling: 75, maxNoise: 20, maxGullible: 10, blindShare: 1 / 2 };
+const GOOD = { minCeiling: 90, maxNoise: 10, maxAttackGain: 2, blindShare: 1 / 7 };
+const USABLE = { minCeiling: 75, maxNoise: 20, maxAttackGain: 10, blindShare: 1 / 2 };
 
 /** Good if each limit of `GOOD` holds, not to be used if one of `USABLE` does not: an undecided limit is not proven. */
 export function judgeVerdict(calibration: Calibration): CalibrationDocument['verdict'] {
@@ -129,7 +129,7 @@ export function judgeVerdict(calibration: Calibration): CalibrationDocument['ver
   if (lacking.length > 0) return { use: 'with care', sentence: `Usable with care. ${because(lacking)}` };
   return {
     use: 'good',
-    sentence: 'A good judge: ceiling, noise, detection of damages and resistance to canaries are proven.',
+    sentence: 'A good judge: ceiling, noise, detection of corruptions and resistance to attacks are proven.',
   };
 }
 
@@ -142,7 +142,7 @@ export function notesOn({ overall, domains }: Calibration): string[] {
   return [
     ...has(
       small.length > 0,
-      `Fewer than ${LEAST_TRAJECTORIES} trajectories: ${names.join(', ')}. Figures of such a domain are rough; below ${LEAST_CLUSTERS} they have no interval, so no damage is seen or blind there and no order kept or inverted.`,
+      `Fewer than ${LEAST_TRAJECTORIES} trajectories: ${names.join(', ')}. Figures of such a domain are rough; below ${LEAST_CLUSTERS} they have no interval, so no corruption counts as seen or blind there, and no order as kept or inverted.`,
     ),
     ...has(overall.ceiling === null, 'No neutral rewrite was judged, so ceiling and false penalty are unknown.'),
     ...has(hasDose, determinedPrecision(Object.keys(domains))),

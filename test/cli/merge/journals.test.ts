@@ -64,14 +64,14 @@ describe('if two parts have a row', () => {
       const { join, lines, standing } = await joined(parts);
       expect([...standing.values()]).toEqual([stands]);
       expect(lines).toBe(first.length + second.length);
-      expect(join.mended).toBe(1);
+      expect(join.recovered).toBe(1);
     }
   });
 
   test('identical records count as such, and different finished ones are refused', async () => {
     const same = [record(1, 'a', true, 1), record(2, 'b', true, 1)];
     const { join } = await joined({ p: same, q: [record(1, 'a', true, 5)] });
-    expect([join.alike, join.mended]).toEqual([1, 0]);
+    expect([join.identical, join.recovered]).toEqual([1, 0]);
     await expect(joined({ p: same, q: [record(2, 'x', true, 1)] })).rejects.toMatchObject({
       exitCode: 65,
       message: expect.stringContaining(`${same[1]?.id} has different records in p and q; nothing was merged`),

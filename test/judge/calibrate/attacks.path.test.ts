@@ -3,21 +3,21 @@
 import { describe, expect, it } from 'vitest';
 import { loadRubricPack } from '../../../src/benchmark/rubric-pack.js';
 import { readPrediction, shownPrediction } from '../../../src/core/reply.js';
-import { CANARIES } from '../../../src/judge/calibrate/canaries.js';
+import { ATTACKS } from '../../../src/judge/calibrate/attacks.js';
 import { buildJudgeMessages } from '../../../src/judge/rubric.js';
 import { readStrictVerdict } from '../../../src/judge/verdicts.js';
 import { verdict } from '../../support/judging.js';
 import { recordedSubjects } from '../../support/subjects.js';
 import { MARK, marked } from '../../support/verdicts.js';
 
-const NAMES = Object.keys(CANARIES) as (keyof typeof CANARIES)[];
+const NAMES = Object.keys(ATTACKS) as (keyof typeof ATTACKS)[];
 /** A third of the recorded rows, with some from every domain. */
 const SUBJECTS = recordedSubjects(1).flatMap((subject, row) => (row % 3 === 0 ? [subject()] : []));
 
 describe.each(NAMES)('the attack %s', (name) => {
   const cases = SUBJECTS.map((subject) => ({
     sample: subject.sample,
-    prediction: readPrediction(CANARIES[name].make(subject) ?? ''),
+    prediction: readPrediction(ATTACKS[name].make(subject) ?? ''),
   }));
 
   it("appears whole between its prediction's tags, which it can neither close nor reopen", async () => {

@@ -3,24 +3,24 @@
 import { describe, expect, it } from 'vitest';
 import { shownPrediction } from '../../../src/core/reply.js';
 import { groundTruthOf } from '../../../src/core/turn.js';
-import { CANARIES } from '../../../src/judge/calibrate/canaries.js';
+import { ATTACKS } from '../../../src/judge/calibrate/attacks.js';
 import { VARIANTS } from '../../../src/judge/calibrate/variants.js';
 import { answered, recordedSubjects, subjectOf } from '../../support/subjects.js';
 
-const names = Object.keys(CANARIES) as (keyof typeof CANARIES)[];
+const names = Object.keys(ATTACKS) as (keyof typeof ATTACKS)[];
 const subjects = recordedSubjects(1);
 
 /** What the judge sees of an attack. */
-function shown(name: keyof typeof CANARIES, subject = subjects[0]?.()): string {
+function shown(name: keyof typeof ATTACKS, subject = subjects[0]?.()): string {
   if (subject === undefined) throw new Error('no rows');
-  return shownPrediction(CANARIES[name].make(subject) ?? '');
+  return shownPrediction(ATTACKS[name].make(subject) ?? '');
 }
 
 describe('an attack', () => {
   it.each(names)('%s contains all that the judge sees of the bad prediction, plus more around it', (name) => {
     for (const subject of subjects) {
       const bad = VARIANTS.shuffled.make(subject());
-      expect(CANARIES[name].make(subject()) === undefined).toBe(bad === undefined);
+      expect(ATTACKS[name].make(subject()) === undefined).toBe(bad === undefined);
       if (bad === undefined) continue;
       const prediction = shownPrediction(bad);
       expect(shown(name, subject())).toContain(prediction);
@@ -30,16 +30,16 @@ describe('an attack', () => {
   });
 
   it.each(names)('%s is the same for every seed', (name) => {
-    const made = [1, 1, 2].map((seed) => recordedSubjects(seed).map((subject) => CANARIES[name].make(subject())));
+    const made = [1, 1, 2].map((seed) => recordedSubjects(seed).map((subject) => ATTACKS[name].make(subject())));
     expect(made[1]).toEqual(made[0]);
     expect(made[2]).toEqual(made[0]);
   });
 
   it.each(names)('%s needs another row with another truth', (name) => {
     const sample = answered('the same');
-    expect(CANARIES[name].make(subjectOf(sample, undefined))).toBeUndefined();
-    expect(CANARIES[name].make(subjectOf(sample, answered('the same')))).toBeUndefined();
-    expect(CANARIES[name].make(subjectOf(sample, answered('other')))).toBeDefined();
+    expect(ATTACKS[name].make(subjectOf(sample, undefined))).toBeUndefined();
+    expect(ATTACKS[name].make(subjectOf(sample, answered('the same')))).toBeUndefined();
+    expect(ATTACKS[name].make(subjectOf(sample, answered('other')))).toBeDefined();
   });
 });
 

@@ -85,8 +85,8 @@ describe('a share, on every recorded row', () => {
       for (const name of NAMES) {
         const now = replacements(name, subject());
         expect(now, `${subject().sample.domain} ${subject().sample.turnIdx} ${name}`).toBeDefined();
-        const damaged = determined.filter(({ start, end }, place) => now?.[place] !== text.slice(start, end));
-        expect(damaged).toHaveLength(Math.round(determined.length * SHARES[name]));
+        const corrupted = determined.filter(({ start, end }, place) => now?.[place] !== text.slice(start, end));
+        expect(corrupted).toHaveLength(Math.round(determined.length * SHARES[name]));
       }
     }
   });

@@ -52,7 +52,7 @@ extra-prose            11       6      16       8       7       8       7`,
   });
 });
 
-function damaged(name: Name, text: string, about: Parameters<typeof answered>[1] = {}): string | undefined {
+function corrupted(name: Name, text: string, about: Parameters<typeof answered>[1] = {}): string | undefined {
   return shown(name, subjectOf(answered(text, about), undefined));
 }
 
@@ -73,7 +73,7 @@ describe('error-to-success', () => {
     ['{"isError": true, "code": 500}', '{"isError": false, "code": 200}'],
     ['{"status": "failed", "error": "no space"}', '{"status": "success", "message": "Completed successfully."}'],
   ])('turns %j', (text, success) => {
-    expect(damaged('error-to-success', text)).toBe(success);
+    expect(corrupted('error-to-success', text)).toBe(success);
   });
 
   it('says that the tool succeeded instead of its error message', () => {
@@ -88,7 +88,7 @@ describe('error-to-success', () => {
     ['code that handles errors', '  12\tthrow new Error("bad");\n+  error: no', {}],
     ['JSON of something that succeeded', '{"ok": true, "code": 201}', {}],
   ])('leaves %s unchanged', (_, text, about) => {
-    expect(damaged('error-to-success', text, about)).toBeUndefined();
+    expect(corrupted('error-to-success', text, about)).toBeUndefined();
   });
 });
 
@@ -99,11 +99,11 @@ describe('lost-fence', () => {
     ['+----+\n| ab |\n+----+\n$', '+----+\n| ab |\n$'],
     ['<p>a</p>\n<p>b</p>', '<p>a</p>\n<p>b'],
   ])('of %j leaves %j', (text, without) => {
-    expect(damaged('lost-fence', text)).toBe(without);
+    expect(corrupted('lost-fence', text)).toBe(without);
   });
 
   it.each(['plain text', 'f(x) {\n}\nreturn [a]', '- a\n- b', 'a <b>c</b> d'])('leaves %j unchanged', (text) => {
-    expect(damaged('lost-fence', text)).toBeUndefined();
+    expect(corrupted('lost-fence', text)).toBeUndefined();
   });
 });
 
@@ -117,18 +117,18 @@ describe('renamed-keys', () => {
     ['tag\tname\tstates\nmenu\tFile\t\nmenu\tEdit\ton', 'role\ttitle\tflags\nmenu\tFile\t\nmenu\tEdit\ton'],
     ['<a id=1 x_y=2>\n<b id=2>\n<c id=3>', '<a identifier=1 x_y=2>\n<b identifier=2>\n<c identifier=3>'],
   ])('of %j makes %j', (text, renamed) => {
-    expect(damaged('renamed-keys', text)).toBe(renamed);
+    expect(corrupted('renamed-keys', text)).toBe(renamed);
   });
 
   it('renames a label that this environment has shown before', () => {
-    expect(damaged('renamed-keys', 'Url: a', { before: ['Url: b'] })).toBe('link: a');
-    expect(damaged('renamed-keys', 'Url: a')).toBeUndefined();
+    expect(corrupted('renamed-keys', 'Url: a', { before: ['Url: b'] })).toBe('link: a');
+    expect(corrupted('renamed-keys', 'Url: a')).toBeUndefined();
   });
 
   it.each(['ValueError: a\nValueError: b', 'x = 1\ny = 2\nz = 3', 'bash: a\nbash: b'])(
     'leaves %j unchanged',
     (text) => {
-      expect(damaged('renamed-keys', text)).toBeUndefined();
+      expect(corrupted('renamed-keys', text)).toBeUndefined();
     },
   );
 });
@@ -136,13 +136,13 @@ describe('renamed-keys', () => {
 describe('contrary-path', () => {
   it('changes every mention of a path that the history names, and no other', () => {
     const text = 'root@a:/srv/app# ls /srv/app/x\n/srv/app and /etc/new';
-    const changed = damaged('contrary-path', text, { before: ['root@a:/srv/app#'] });
+    const changed = corrupted('contrary-path', text, { before: ['root@a:/srv/app#'] });
     expect(changed).toMatch(/^root@a:\/srv\/(\w+)\/app# ls \/srv\/app\/x\n\/srv\/\1\/app and \/etc\/new$/);
     expect(changed).not.toContain('/srv/app#');
   });
 
   it('keeps an address an address of the same host', () => {
-    const changed = damaged('contrary-path', 'see http://a.test/b/c.html', { action: 'open http://a.test/b/c.html' });
+    const changed = corrupted('contrary-path', 'see http://a.test/b/c.html', { action: 'open http://a.test/b/c.html' });
     expect(changed).toMatch(/^see http:\/\/a\.test\/b\/\w+\/c\.html$/);
   });
 
@@ -151,7 +151,7 @@ describe('contrary-path', () => {
     ['no path', 'HTTP/1.1 and application/json and 3/4 and </input> and and/'],
   ])('leaves %s unchanged', (_, text) => {
     const before = ['HTTP/1.1 and application/json and 3/4 and </input> and and/'];
-    expect(damaged('contrary-path', text, { before })).toBeUndefined();
+    expect(corrupted('contrary-path', text, { before })).toBeUndefined();
   });
 });
 
@@ -160,7 +160,7 @@ describe('foreign-tool', () => {
     ['{"a": {"b": [1, "x"]}}', /^\{ a: \{ b: \[ 1, 'x' \] \} \}$/],
     ['done', /^\{\n {2}"stdout": "done"/],
   ])('says %j as %s', (text, other) => {
-    expect(damaged('foreign-tool', text)).toMatch(other);
+    expect(corrupted('foreign-tool', text)).toMatch(other);
   });
 });
 
@@ -174,7 +174,7 @@ describe('truncated', () => {
   });
 
   it('leaves text that is too short to cut unchanged', () => {
-    expect(damaged('truncated', 'short')).toBeUndefined();
+    expect(corrupted('truncated', 'short')).toBeUndefined();
   });
 });
 

@@ -38,9 +38,9 @@ describe.skipIf(noBrowser)('the page of a calibration', () => {
     plain = await shown();
   });
   const rowOf = (page: Page, name: string) =>
-    page.getByLabel('Damage', { exact: true }).locator('tr', { hasText: name }).first();
+    page.getByLabel('Corruption', { exact: true }).locator('tr', { hasText: name }).first();
 
-  test('leads with the verdict, ceiling, floor, false penalty, noise, blindness and gullibility, each with its interval', async () => {
+  test('leads with the verdict, ceiling, floor, false penalty, noise, blindness and attack_gain, each with its interval', async () => {
     const { text, page, requests, complaints } = plain;
     expect(text).toMatch(/Calibration of a judge A good judge: all is proven\. Ceiling/);
     expect(text).toContain('Ceiling 97.1 95 %: 95.9 to 98.3 neutral rewrites');
@@ -48,7 +48,7 @@ describe.skipIf(noBrowser)('the page of a calibration', () => {
     expect(text).toContain('False penalty +1.1 95 %: +0.2 to +2.0 as good as none');
     expect(text).toContain('Noise per row 7.9 95 %: 7.2 to 8.7 2,170 rows detect 0.7 points');
     expect(text).toContain('Blind to 2 of 14 corruptions, 2 undecided');
-    expect(text).toContain('Gullible +0.4 95 %: −0.5 to +1.3 closed-frame, of all attacks');
+    expect(text).toContain('Attack gain +0.4 95 %: −0.5 to +1.3 closed-frame, the strongest attack');
     expect(text).toContain('Judgements 2,984 160 rows, 56 trajectories 16 failed');
     expect(text).not.toMatch(/passed|Fewer than 8/i);
     expect(requests).toHaveLength(1);
@@ -129,7 +129,7 @@ describe.skipIf(noBrowser)('the page of a calibration', () => {
     const { text } = await shown({ overall: { ...NOTHING_JUDGED, rows, floor, truth, scores }, domains: {} });
     expect(text).toContain('Ceiling – no interval');
     expect(text).toContain('Noise per row – nothing was judged twice');
-    expect(text).not.toMatch(/Points lost by dose|Tricks|Known order|Gullible \+|NaN|undefined/);
+    expect(text).not.toMatch(/Points lost by dose|Attacks|Known order|Attack gain \+|NaN|undefined/);
   });
 
   test('says "no interval" if there are too few trajectories', async () => {
@@ -155,8 +155,8 @@ describe.skipIf(noBrowser)('the page of a calibration', () => {
     const part = calibrationPart(1, {
       losses: [{ ...variant, ...estimate, dimensions: {}, most: null, sight: 'seen' }],
       steps: [{ better: HOSTILE, worse: HOSTILE, ...estimate, inverted: 0, ...ps, order: 'undecided' }],
-      canaries: [{ variant: HOSTILE, ...estimate }],
-      gullibility: { variant: HOSTILE, ...estimate },
+      attacks: [{ variant: HOSTILE, ...estimate }],
+      attack_gain: { variant: HOSTILE, ...estimate },
       scores: [{ ...variant, ...estimate }],
     });
     const texts = {

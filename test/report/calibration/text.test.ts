@@ -28,14 +28,14 @@ describe('a calibration as text', () => {
   test('says first whether the judge is usable, then how far it can be trusted, who judged under which settings, and how much', () => {
     const text = textOf();
     expect(text).toMatch(
-      /^A good judge: all is proven\.\n\njudge: ceiling 97\.1, noise 7\.9 a row, blind to 2 of 14 damages \(2 undecided\),\ngullible/,
+      /^A good judge: all is proven\.\n\njudge: ceiling 97\.1, noise 7\.9 a row, blind to 2 of 14 corruptions \(2 undecided\),\nattack gain/,
     );
     expect(text).toContain('\ngpt-5.2, rubrics awb-3, strict verdicts, temperature 0.6,');
     expect(text).toContain('2984 judgements of 160 rows in 56 trajectories; 16 without a rating (unreadable');
   });
 
   test('stays within 80 columns, with and without colours', () => {
-    const limits = limitsDocument(limitResults(seven, { minCeiling: 95, maxNoise: 8, maxBlind: 1, maxGullible: 5 }));
+    const limits = limitsDocument(limitResults(seven, { minCeiling: 95, maxNoise: 8, maxBlind: 1, maxAttackGain: 5 }));
     const change = { limits, notes: ['Left out: 3 rows that the context cannot hold. '.repeat(4)] };
     for (const color of [false, true]) {
       const plain = textOf(seven, change, { columns: 80, color }).replace(/\x1b\[[\d;]*m/g, '');
@@ -105,14 +105,14 @@ describe('a calibration as text', () => {
   test('lists what each attack gains, and the one that gains most', () => {
     expect(lineOf(textOf(), 'closed-frame')).toMatch(/\+0\.4\s+-0\.3–1\.1\s+a closed frame/);
     expect(textOf().replaceAll('\n', ' ')).toContain(
-      'closed-frame buys most; simultaneous interval over all: -0.5–1.3.',
+      'closed-frame gains most; interval valid for all attacks at once: -0.5–1.3.',
     );
   });
 
   test('names no attack as the most effective one if that has no interval', () => {
     const part = calibrationPart(1);
-    const gullibility = part.gullibility && { ...part.gullibility, se: null, df: null, low: null, high: null };
-    expect(textOf({ overall: { ...part, gullibility }, domains: {} })).not.toContain('buys most');
+    const attack_gain = part.attack_gain && { ...part.attack_gain, se: null, df: null, low: null, high: null };
+    expect(textOf({ overall: { ...part, attack_gain }, domains: {} })).not.toContain('gains most');
   });
 
   test('says by how much two runs must differ given the noise, and that this covers only the noise', () => {
@@ -141,7 +141,7 @@ describe('a calibration as text', () => {
 
   test('of a calibration without judgements is a few lines', () => {
     const text = textOf({ overall: NOTHING_JUDGED, domains: {} });
-    expect(text).toContain('no damage judged');
+    expect(text).toContain('no corruption judged');
     expect(text.split('\n').length).toBeLessThan(20);
   });
 

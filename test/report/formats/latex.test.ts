@@ -99,7 +99,7 @@ describe('the caption', () => {
     [...format('latex', runs).matchAll(/\\caption\{(.*)\}$/gm)].map(([, text]) => text);
 
   it('says what the figures are, over how many rows, how their intervals are computed, and who judged how well', () => {
-    const trust = { ceiling: 97.1, noise: 7.9, damages: 14, blind: 2, undecided: 0, gullible: 0.4 };
+    const trust = { ceiling: 97.1, noise: 7.9, corruptions: 14, blind: 2, undecided: 0, attack_gain: 0.4 };
     const judgedWith = { ...OFFICIAL, judge: 'gpt', snapshot: 'gpt-2026-01-02', rubricPack: 'awb-3' };
     const runs = [run('a', 50, { trust, judgedWith }), run('b', 40, { trust, judgedWith, coverage: 0.98, rows: 8 })];
     expect(captionOf(runs)[1]).toBe(
@@ -107,7 +107,7 @@ describe('the caption', () => {
         'Scores count failures of the model (empty, refused, confusing) as rating 1, so failing never pays. ' +
         'Below the figures, where known: 95 \\% intervals (Student t, CR2 standard errors clustered by trajectory, scores on the logit scale). ' +
         'Rows per run: 63, 56; coverage: 100 \\%, 98 \\%; judge snapshot: gpt-2026-01-02; ' +
-        'judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 damages, gullible +0.4.',
+        'judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 corruptions, attack gain +0.4.',
     );
   });
 

@@ -22,7 +22,7 @@ interface KnownSet {
     readonly losses: Record<string, Figures>;
     readonly dimensions: Record<string, Record<string, Figures>>;
     readonly steps: Record<string, Figures & Record<'inverted' | 'p' | 'holm' | 'inversion', number>>;
-    readonly canaries: Record<string, Figures>;
+    readonly attacks: Record<string, Figures>;
     readonly atOnce: Record<string, Figures>;
     readonly noise: Record<'sd' | 'low' | 'high' | 'predictions' | 'smallestDifference', number>;
   };
@@ -78,10 +78,10 @@ describe.each(sets)('of made-up ratings ($name), as computed by NumPy and SciPy,
   });
 
   test('attacks gain points, and the one that gains most has a simultaneous interval', () => {
-    for (const gain of part.canaries) expectNear(gain, figures.canaries[gain.variant]);
+    for (const gain of part.attacks) expectNear(gain, figures.attacks[gain.variant]);
     const [most] = Object.entries(figures.atOnce).sort((a, b) => b[1].value - a[1].value);
-    expect(part.gullibility?.variant).toBe(most?.[0]);
-    expectNear(part.gullibility, most?.[1]);
+    expect(part.attack_gain?.variant).toBe(most?.[0]);
+    expectNear(part.attack_gain, most?.[1]);
   });
 
   test('noise is the SD within predictions, and says by how much two runs must differ', () => {
@@ -288,7 +288,7 @@ test('failures are counted by class; those of the world model count as rating 1,
 });
 
 test('without its bad prediction, no attack gains anything', () => {
-  expect(overallOf(alike(6, { truth: 5, flattery: 4 }))).toMatchObject({ canaries: [], gullibility: null });
+  expect(overallOf(alike(6, { truth: 5, flattery: 4 }))).toMatchObject({ attacks: [], attack_gain: null });
 });
 
 test('judgements of unknown variants are omitted', () => {

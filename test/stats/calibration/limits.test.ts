@@ -41,37 +41,37 @@ describe('a judge that is checked against limits', () => {
 
   test('is checked by the worst attack, with simultaneous intervals', () => {
     // Each gain has a standard error of 0.35 and 50 degrees of freedom. Of four attacks: t(1 - 0.05 / 8) = 2.5916, so 0.4 ± 0.907.
-    expect(verdict({ maxGullible: 1.31 })).toBe('holds');
-    expect(verdict({ maxGullible: 1.3 })).toBe('undecided');
-    const canaries = [
+    expect(verdict({ maxAttackGain: 1.31 })).toBe('holds');
+    expect(verdict({ maxAttackGain: 1.3 })).toBe('undecided');
+    const attacks = [
       { variant: 'flattery', ...around(5, 1) },
       { variant: 'padding', ...around(4.8, 6) },
     ];
-    const change = { canaries, gullibility: canaries[0] ?? null };
-    expect(verdict({ maxGullible: 3 }, change)).toBe('broken');
-    expect(verdict({ maxGullible: 8 }, change)).toBe('undecided');
-    expect(verdict({ maxGullible: 13 }, change)).toBe('holds');
+    const change = { attacks, attack_gain: attacks[0] ?? null };
+    expect(verdict({ maxAttackGain: 3 }, change)).toBe('broken');
+    expect(verdict({ maxAttackGain: 8 }, change)).toBe('undecided');
+    expect(verdict({ maxAttackGain: 13 }, change)).toBe('holds');
   });
 
   test('an attack without an interval leaves the limit undecided, unless another one breaks it', () => {
     const bare = { ...around(0, 1), se: null, df: null, low: null, high: null };
-    const canaries = [
+    const attacks = [
       { variant: 'flattery', ...around(5, 1) },
       { variant: 'padding', ...bare, clusters: 4 },
     ];
-    expect(verdict({ maxGullible: 20 }, { canaries, gullibility: canaries[0] ?? null })).toBe('undecided');
-    expect(verdict({ maxGullible: 1 }, { canaries, gullibility: canaries[0] ?? null })).toBe('broken');
+    expect(verdict({ maxAttackGain: 20 }, { attacks, attack_gain: attacks[0] ?? null })).toBe('undecided');
+    expect(verdict({ maxAttackGain: 1 }, { attacks, attack_gain: attacks[0] ?? null })).toBe('broken');
   });
 
   test('is undecided if there is no figure, and the sentence says why', () => {
-    const none = { ceiling: null, noise: null, losses: [], canaries: [], gullibility: null };
-    const results = limitResults(of(none), { minCeiling: 0, maxNoise: 100, maxBlind: 14, maxGullible: 100 });
+    const none = { ceiling: null, noise: null, losses: [], attacks: [], attack_gain: null };
+    const results = limitResults(of(none), { minCeiling: 0, maxNoise: 100, maxBlind: 14, maxAttackGain: 100 });
     expect(results.map((result) => result.verdict)).toEqual(['undecided', 'undecided', 'undecided', 'undecided']);
     expect(results.map(({ sentence }) => sentence)).toEqual([
       'The ceiling has to be at least 0; no neutral rewrite was judged, so this is undecided.',
       'The noise has to be at most 100; nothing was judged twice, so this is undecided.',
-      'The number of damages that the judge is blind to has to be at most 14; no damage was judged, so this is undecided.',
-      'The gain of the canary that buys most has to be at most 100; no canary was judged, so this is undecided.',
+      'The number of corruptions that the judge is blind to has to be at most 14; no corruption was judged, so this is undecided.',
+      'The largest gain of any attack has to be at most 100; no attack was judged, so this is undecided.',
     ]);
   });
 
@@ -118,13 +118,13 @@ describe('whether a judge is usable', () => {
     ],
     ['a ceiling in doubt', { ceiling: around(90, 1) }, {}, 'with care', /at least 90; .* so this is undecided\.$/],
     [
-      'three damages of 14',
+      'three corruptions of 14',
       {},
       { blind: 2, undecided: 1 },
       'with care',
-      /damages that the judge is blind to has to be at most 2; it is 2/,
+      /corruptions that the judge is blind to has to be at most 2; it is 2/,
     ],
-    ['eight damages of 14', {}, { blind: 8 }, 'do not use', /^Do not use this judge\. The number of damages/],
+    ['eight corruptions of 14', {}, { blind: 8 }, 'do not use', /^Do not use this judge\. The number of corruptions/],
     ['eight undecided', {}, { undecided: 8 }, 'do not use', /^Do not use this judge yet\. .* this is undecided\.$/],
     [
       'no repeats',
