@@ -528,7 +528,7 @@ describe('the process', () => {
     );
     const { ended } = start('io.stdout.write("loaded"); return 0;', ['--require', old]);
     const { exitCode, stdout, stderr } = await ended;
-    expect(stderr).toMatch(/^awb: needs Node\.js 20\.20 or later, but this is v/);
+    expect(stderr).toMatch(/^awb: Node\.js 20\.20 or later is required, but this is v/);
     expect([exitCode, stdout]).toEqual([1, '']);
   });
 });

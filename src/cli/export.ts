@@ -105,7 +105,7 @@ export const mlflow = defineCommand({
 function trackingUri(given: string | undefined, { MLFLOW_TRACKING_URI: named }: Io['env']): string {
   const address = given ?? named ?? '';
   if (httpUrl(address) === undefined) return address;
-  throw new UserError('give the URL of the MLflow server with --tracking-uri or MLFLOW_TRACKING_URI');
+  throw new UserError('name the MLflow server (http:// or https://) with --tracking-uri or MLFLOW_TRACKING_URI');
 }
 
 /** The experiment's id; the experiment is created if missing. @throws UserError (2) if it was deleted */

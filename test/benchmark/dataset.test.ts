@@ -101,7 +101,7 @@ describe('openDataset', () => {
     await appendFile(file, `\n${rowText({ id: 2 })}\n`);
     const { rows, bad } = await indexed(dir);
     expect(rows.map((row) => row.line)).toEqual([1, 3]);
-    expect(bad).toEqual([{ file: 'a_test.jsonl', line: 2, reason: 'too long: a line may have 128 MiB' }]);
+    expect(bad).toEqual([{ file: 'a_test.jsonl', line: 2, reason: 'too long: a line may have at most 128 MiB' }]);
   });
 
   test('is left when the user stops it', async () => {

@@ -140,7 +140,7 @@ describe('predictions of the official script', () => {
       expect(await file.read(file.refs.at(0) as PredictionRef)).toMatchObject({ gen: '', text: lines[0] });
       expect((await file.read(file.refs.at(2) as PredictionRef)).gen).toBe('g');
     });
-    expect(await refusal(lines.slice(0, 2))).toContain('has rows without predictions (none has a "gen")');
+    expect(await refusal(lines.slice(0, 2))).toContain('has no predictions (no row has a "gen")');
   });
 
   test('an empty gen is a failure of the model', async () => {
@@ -185,7 +185,7 @@ describe('a line that is not a prediction is refused with its place', () => {
     const { lines } = await predicted([rowText()], LEAN);
     const other = await predicted([rowText({ id: 2 })]);
     expect(await refusal(lines)).toContain('name the benchmark folder with --data-dir');
-    expect(await refusal(lines, other.data)).toMatch(/no row of --data-dir has its key [0-9a-f]{24};/);
+    expect(await refusal(lines, other.data)).toMatch(/no row in --data-dir has its key [0-9a-f]{24};/);
   });
 
   test('of several, the first is named', async () => {

@@ -120,5 +120,5 @@ it('a file that is not there, and a folder, are named', async () => {
   await expect(readRatings(join(dir, 'none.jsonl'), 'none.jsonl')).rejects.toMatchObject({
     exitCode: EXIT.inputMissing,
   });
-  await expect(readRatings(dir, 'x')).rejects.toThrow(/it is a folder; --ratings names files/);
+  await expect(readRatings(dir, 'x')).rejects.toThrow(/it is a folder; --ratings takes files/);
 });

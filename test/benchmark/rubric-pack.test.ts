@@ -167,7 +167,7 @@ describe('a pack of one’s own', () => {
       'lacks a file',
       withPack({ domains: { zoo: 'zo.txt' } }),
       EXIT.inputMissing,
-      /cannot read .*zo\.txt \(ENOENT\); put it back/,
+      /cannot read .*zo\.txt \(ENOENT\); restore it/,
     ],
     ['has an empty file', { ...files, 'zoo.txt': ' \n' }, EXIT.badData, /zoo\.txt is empty/],
     ['has a file in Latin-1', { ...files, 'zoo.txt': new Uint8Array([0xe9]) }, EXIT.badData, /zoo\.txt is not UTF-8/],

@@ -48,7 +48,7 @@ describe('awb batch fetch', () => {
     server.finish();
     const { code, stdout } = await fetchAll(dir);
     expect(code).toBe(EXIT.done);
-    expect(stdout).toContain('next: repeat the awb judge command with --batch-dir that wrote the folder');
+    expect(stdout).toContain('next: repeat the awb judge --batch-dir command that wrote the folder');
     expect(await idsIn(dir, 'outputs-0001.jsonl')).toEqual(['row-1_0_abc', 'row-3_0_abc']);
     expect(await idsIn(dir, 'errors-0001.jsonl')).toEqual(['row-2_0_abc']);
     expect(await idsIn(dir, 'outputs-0002.jsonl')).toEqual(['row-4_0_abc']);

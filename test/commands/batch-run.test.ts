@@ -50,7 +50,7 @@ describe('awb batch run', () => {
     expect(code).toBe(EXIT.done);
     expect(stderr).toContain('batch run 3/3 requests');
     expect(stdout).toContain('3 of 3 requests have results');
-    expect(stdout).toContain('next: repeat the awb judge command with --batch-dir');
+    expect(stdout).toContain('next: repeat the awb judge --batch-dir command');
     expect(server.requests.map(({ body }) => body).sort((a, b) => rowOf(a) - rowOf(b))).toEqual([
       odd(1),
       odd(2),

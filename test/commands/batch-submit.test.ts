@@ -222,7 +222,7 @@ describe('awb batch submit', () => {
     const changed = await submit(dir, server);
     expect(changed.code).toBe(EXIT.badData);
     await rm(join(dir, 'requests-0001.jsonl'));
-    expect((await submit(dir, server)).stderr).toContain('is not there');
+    expect((await submit(dir, server)).stderr).toContain('is missing');
     expect(server.requests).toEqual([]);
   });
 
@@ -325,7 +325,7 @@ describe('awb batch submit', () => {
     stop.abort('SIGINT');
     const { code, stderr } = await waiting;
     expect(code).toBe(EXIT.interrupted);
-    expect(stderr).toContain('the same command continues');
+    expect(stderr).toContain('run the same command again to continue');
     server.finish();
     expect((await submit(dir, server, '--wait')).code).toBe(EXIT.done);
     expect(server.batches).toHaveLength(1);

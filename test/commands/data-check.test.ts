@@ -122,7 +122,7 @@ describe('a copy', () => {
     await writeText(cwd, 'mcp_test.jsonl', [rowText(), rowText({ id: 2, system_str: long })]);
     const { stdout } = await checkIn(cwd, '.');
     expect(stdout).toMatch(
-      /^context +1 row beyond the model's 262,144 tokens\n +mcp_test\.jsonl:2: 262,1\d\d tokens$/m,
+      /^context +1 row longer than the model's 262,144 tokens\n +mcp_test\.jsonl:2: 262,1\d\d tokens$/m,
     );
   });
 

@@ -113,7 +113,7 @@ describe('awb data fetch', () => {
     child.kill('SIGINT');
     const { code, stdout, stderr } = await ended;
     expect([code, stdout]).toEqual([EXIT.interrupted, '']);
-    expect(stderr).toMatch(/the same command continues/);
+    expect(stderr).toMatch(/run the same command again/);
   });
 
   test('refuses to work while another one works in the same folder', async () => {

@@ -167,9 +167,9 @@ describe('floors and published rows', () => {
     await writeFile(copy, await readFile(join(dir, 'base', 'judged.jsonl')));
     const { code, stdout } = await gate(['base', copy]);
     // Ten trajectories per domain that never vary could hide more than the gate allows.
-    expect([code, stdout.replace(/\s+/g, ' ')]).toEqual([5, expect.stringContaining('- ONE AND THE SAME: base and')]);
+    expect([code, stdout.replace(/\s+/g, ' ')]).toEqual([5, expect.stringContaining('- IDENTICAL: base and')]);
     const compared = await awb(['compare', '--db', 'runs.sqlite', 'base', 'base'], { cwd: dir });
-    expect(compared.stdout).toContain('ONE AND THE SAME: base and');
+    expect(compared.stdout).toContain('IDENTICAL: base and');
   });
 
   it('a floor is decided together with a base', async () => {
@@ -235,7 +235,7 @@ require_equal: [judge, rubric]
     ['a wrong key', 'max_drp: {overall: 2}', 65, ':1: unknown key "max_drp"; did you mean "max_drop"?'],
     ['a wrong domain', 'max_drop: {terminl: 2}', 65, ':1: unknown key "terminl"; did you mean "terminal"?'],
     ['text that is not YAML', 'a: [', 65, ':1: not YAML'],
-    ['a duplicate key', 'alpha: 0.1\nalpha: 0.2', 65, ':2: this key is there twice'],
+    ['a duplicate key', 'alpha: 0.1\nalpha: 0.2', 65, ':2: this key appears twice'],
     ['nothing', '', 65, 'the policy has to be a mapping with alpha'],
   ])('with %s is refused by name', async (_, text, code, message) => {
     const path = await policy(text);

@@ -495,7 +495,7 @@ describe('a batch folder', () => {
     await writeResults(join(moved, 'b'), 'a.jsonl', resultLines(await answersTo(requests, server.url), 'openai'));
     expect(await infer(['--output-dir', moved, ...live], plain)).toMatchObject({
       code: EXIT.later,
-      stderr: expect.stringContaining('or to where it was moved'),
+      stderr: expect.stringContaining('its old or its new location'),
     });
     expect(await infer(['--output-dir', moved, '--batch-dir', join(moved, 'b'), ...live], plain)).toMatchObject({
       code: EXIT.done,

@@ -63,7 +63,7 @@ test('a run stops at its budget, continues with larger ones, asks nothing twice,
   expect(first.stdout).toContain('predictions: 10 of 30 done, 20 not done');
   expect(first.stdout).toContain('spent: 1,100 of 1,100 tokens, all sessions together\n');
   expect(first.stdout).toMatch(
-    /stopped: the run has spent its budget of 1,100 tokens \(--budget-tokens\); all finished work is saved; the same command with a larger budget continues\n$/,
+    /stopped: the run has spent its budget of 1,100 tokens \(--budget-tokens\); all finished work is saved; the same command with a larger budget resumes the run\n$/,
   );
   const second = await run.infer('--budget-usd', `${15 * USD}`, ...run.prices, '--concurrency', '1');
   expect([second.code, run.server.count]).toEqual([EXIT.later, 15]);

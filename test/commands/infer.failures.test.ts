@@ -422,7 +422,7 @@ describe('failures of a row', () => {
       const { code, stderr } = await run.infer('--concurrency', '4');
       expect(code).toBe(3);
       expect(stderr).toMatch(
-        /prompts fit into the context of 4,096 tokens, but not with --max-tokens 32768: such rows are missing; add --fit-max-tokens/,
+        /prompts fit into the context of 4,096 tokens, but not with --max-tokens 32768: such rows count as missing; add --fit-max-tokens/,
       );
       expect((await run.manifest()).counts.ok).toBe(50);
       expect((await run.infer('--fit-max-tokens')).code).toBe(0);
@@ -540,8 +540,8 @@ describe('interrupts', () => {
     });
     const { code, stdout, stderr } = await awb([...run.args, '--concurrency', '2'], { stop: stop.signal });
     expect(code).toBe(130);
-    expect(stdout).toContain('interrupted: all finished work is saved; the same command continues');
-    expect(stderr).toContain('interrupt again to end at once');
+    expect(stdout).toContain('interrupted: all finished work is saved; the same command resumes the run');
+    expect(stderr).toContain('interrupt again to stop immediately');
     const kept = await readRows(run.predictions);
     expect(kept).toHaveLength(run.server.count);
     expect((await run.manifest()).state).toBe('interrupted');
@@ -579,7 +579,9 @@ describe('interrupts', () => {
     clearInterval(again);
     // It did not reach its summary.
     expect([code, stdout]).toEqual([130, '']);
-    expect(stderr).toMatch(/^awb: ended at once: all finished rows are saved; the same command continues$/m);
+    expect(stderr).toMatch(
+      /^awb: stopped immediately: all finished rows are saved; the same command resumes the run$/m,
+    );
     state.stalls = false;
     expect((await run.infer()).code).toBe(0);
     expect(run.server.count).toBe(7);

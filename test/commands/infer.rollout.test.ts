@@ -161,7 +161,7 @@ describe('a rollout', () => {
     const other = { ...two, response: [`${MARKER}another world`, two.response[1]] };
     const { server, infer, turns } = await setUpRollout([two, four, other as TrajectoryRow]);
     const { stdout } = await infer();
-    expect(stdout).toContain('1 chain apart from those of the longest rows');
+    expect(stdout).toContain('1 chain in addition to those of the longest rows');
     const chains = new Set((await turns()).map(({ chain }) => chain));
     expect([...chains].map((chain) => String(chain).includes('~1'))).toEqual([false, true]);
     expect(server.requests.map(turnOf).sort()).toEqual([1, 1, 2, 2, 3, 4]);

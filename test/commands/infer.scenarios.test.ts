@@ -64,7 +64,7 @@ describe('what is refused before anything is asked', () => {
       'rows to which no scenario applies',
       ['--domains', 'web'],
       2,
-      'no scenario of made applies to a chosen row; they are for mcp, terminal; choose others with --domains',
+      'no scenario of made applies to a chosen row; they are for mcp, terminal; choose other rows with --domains',
     ],
   ])('is %s', async (_what, flags, code, message) => {
     const named = flags.includes('--scenarios') ? [] : ['--scenarios', suite];
@@ -93,7 +93,7 @@ describe('what a dry run says', () => {
   it('is the bill of all calls, including those of twins, and nothing is written', async () => {
     const { code, stdout, stderr } = await infer('--scenarios', suite, '--dry-run', ...MODEL);
     expect(code).toBe(0);
-    expect(stderr).toContain('2 scenarios: 12 samples, with their twins 18 calls');
+    expect(stderr).toContain('2 scenarios: 12 samples, 18 calls including their twins');
     expect(stdout).toMatch(/^Terminal +18 +18 /m);
   });
 

@@ -737,7 +737,7 @@ describe('what is shown', () => {
     });
     const { code, stdout } = await run.infer('--fresh', '--concurrency', '1', { stop: interrupt.signal });
     expect([code, run.server.count]).toEqual([130, 1]);
-    expect(stdout).toContain('the same command without --fresh continues');
+    expect(stdout).toContain('the same command without --fresh resumes the run');
   });
 
   test("a server's text cannot control the terminal", async () => {

@@ -211,7 +211,7 @@ it('predictions without a line count as missing once each', async () => {
   await writeRows(folder.predictions, [first as Row]);
   const { code, stdout } = await judge(folder, 2);
   expect(code).toBe(3);
-  expect(stdout).toContain('judgements: 2 of 3 done, 1 without prediction');
+  expect(stdout).toContain('judgements: 2 of 3 done, 1 without a prediction');
   await holdText('judge-one-row-lacks', stdout.replace(/[\d.]+ s$/m, 'N s'), { [folder.dir]: '<dir>' });
   const { chosen } = await manifestIn(folder);
   expect(Object.values(chosen as Record<string, number>)).toEqual([1, 1]);

@@ -144,7 +144,7 @@ describe('a judge that sees the rollout', () => {
     );
     const gap = await judge('--judge-sees', 'rollout');
     expect(gap.code).toBe(65);
-    expect(gap.stderr).toMatch(/rollout\.jsonl:2: turn 3 is here instead of turn 2/);
+    expect(gap.stderr).toMatch(/rollout\.jsonl:2: found turn 3 instead of turn 2/);
     await writeRows(file, [{ no: 'turn' }]);
     expect((await judge('--judge-sees', 'rollout')).stderr).toMatch(/rollout\.jsonl:1: not a turn of a rollout/);
     await rm(file);

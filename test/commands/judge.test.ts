@@ -206,7 +206,7 @@ describe('predictions', () => {
     await writeRows(folder.predictions, rows.slice(1));
     const { code, stdout } = await judge(folder, await judgeServer());
     expect(code).toBe(3);
-    expect(stdout).toContain('13 of 14 done, 1 without prediction');
+    expect(stdout).toContain('13 of 14 done, 1 without a prediction');
     const { chosen, counts, state } = await manifestIn(folder);
     expect(chosen[rows[0]?.task.split('/').at(-1)]).toBe(2);
     expect(counts).toMatchObject({ chosen: 14, ok: 13, absent: 1 });
@@ -524,7 +524,7 @@ describe('a repeated judging', () => {
     const how = ['--judge-base-url', server.url, '--judge-model', 'judge-a', '--concurrency', '1'];
     const first = await awb([...args, ...how], { stop: stop.signal });
     expect(first.code).toBe(130);
-    expect(first.stdout).toContain('the same command continues');
+    expect(first.stdout).toContain('the same command resumes the run');
     const second = await awb([...args, ...how]);
     expect(second.code).toBe(0);
     expect(server.count).toBe((await rowsOf(folder.predictions)).length);

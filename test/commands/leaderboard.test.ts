@@ -373,7 +373,7 @@ describe('bad input', () => {
     [['--columns', 'overal'], 'did you mean "overall"?'],
     [['--sort', 'overal'], 'did you mean "overall"?'],
     [['--format', 'hf'], 'choose one with --run'],
-    [['--format', 'csv', '--json'], 'exclude each other'],
+    [['--format', 'csv', '--json'], 'cannot be combined'],
   ])('%j is refused with advice', async (args, advice) => {
     const { code, stderr } = await refused(['--db', db, ...args]);
     expect(code).toBe(EXIT.usage);

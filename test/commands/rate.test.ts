@@ -112,7 +112,7 @@ describe('what cannot be rated', () => {
   it.each([
     ['two runs in --open mode', () => [judged, other], EXIT.usage, '--blind mixes two runs'],
     ['one run in blind mode', () => [judged, '--blind'], EXIT.usage, '--blind mixes two runs'],
-    ['a run against itself', () => [judged, judged, '--blind'], EXIT.usage, 'name two different runs'],
+    ['a run against itself', () => [judged, judged, '--blind'], EXIT.usage, 'name two runs'],
     ['a missing run', () => ['none.jsonl'], EXIT.inputMissing, 'none.jsonl'],
     ['no run', () => [], EXIT.usage, '--run'],
     ['no samples', () => [judged, '--samples', '0'], EXIT.usage, '--samples'],

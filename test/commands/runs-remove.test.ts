@@ -53,7 +53,7 @@ describe('with --yes', () => {
     expect(other()).toEqual(before);
     // Two of three are gone; tables without rows take some space, too.
     expect(statSync(db).size).toBeLessThan(bytes * 0.6);
-    const room = /room: (\d+) kB freed, awb\.sqlite has (\d+) kB/.exec(stdout);
+    const room = /space: (\d+) kB freed, awb\.sqlite has (\d+) kB/.exec(stdout);
     expect(Number(room?.[2])).toBe(Math.ceil(statSync(db).size / 1000));
     expect(Number(room?.[1]) + Number(room?.[2])).toBeGreaterThanOrEqual(Math.floor(bytes / 1000));
   });

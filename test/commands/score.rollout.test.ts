@@ -123,7 +123,7 @@ describe('a rollout next to a teacher-forced run', () => {
     const forced = await judgedFile(FORCED);
     const text = await score(await judgedFile(), '--teacher-forced', forced);
     const lines = table(text, 'Drift');
-    expect(lines[0]).toMatch(/^Drift +Rows +Traj\. +A step +95 % interval +On script +Change +95 % interval$/);
+    expect(lines[0]).toMatch(/^Drift +Rows +Traj\. +Per step +95 % interval +On script +Change +95 % interval$/);
     expect(lines.slice(1).map((line) => line.split(' ')[0])).toEqual(['MCP', 'Terminal']);
     const mean = text.split('\n').find((line) => /^macro of 2 +72 +24/.test(line));
     expect(mean).toMatch(/-6\.00 +-6\.\d+ to -5\.\d+/);
@@ -145,8 +145,8 @@ describe('a rollout next to a teacher-forced run', () => {
   });
 
   it.each<[string, readonly MadeStep[], readonly MadeStep[], number, RegExp]>([
-    ['is refused of a run that is none', FORCED, FORCED, 2, /needs a run of awb infer without --rollout/],
-    ['is refused beside another rollout', ROWS, ROWS, 2, /needs a run of awb infer without --rollout/],
+    ['is refused of a run that is none', FORCED, FORCED, 2, /takes a run without --rollout/],
+    ['is refused beside another rollout', ROWS, ROWS, 2, /takes a run without --rollout/],
     [
       'is refused if no row is in both',
       ROWS,

@@ -441,7 +441,7 @@ describe('bad input', () => {
     expect(code).toBe(EXIT.incomplete);
     expect(stderr).toContain('Web: 50 % of 2 predictions (not valid: not-rated 1)');
     expect(stderr).toContain(`warning: ${join(dir, 'judged.jsonl')}:2: format 100, factuality 100`);
-    expect(stderr).toContain('all other figures leave them out');
+    expect(stderr).toContain('all other figures exclude them');
     const { domains } = JSON.parse(stdout);
     expect(domains.web.total_score).toBe(((51.5 - 1) / 4) * 100);
     expect(domains.web.with_failures.total_score).toBe(50);

@@ -41,7 +41,7 @@ describe('an episode', () => {
     const { code, stdout } = await simulate(...TERMINAL, '--task', 'Count the files.', '--seed', '5');
     expect(code).toBe(0);
     expect(stdout).toContain('episodes: 1 of 1 ended');
-    expect(stdout).toContain('steps: 2, 2.0 an episode');
+    expect(stdout).toContain('steps: 2, 2.0 per episode');
     const [row, ...others] = await rows();
     expect(others).toEqual([]);
     const system = (await loadPrompts('world-model')).prompt('terminal');

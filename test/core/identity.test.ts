@@ -104,6 +104,6 @@ describe('the way back', () => {
     ['bundled 1388b9', 'bundled+row eef5bb'],
     ['file 1388b9', 'file eef5bb'],
   ])('is the earlier settings from %s to %s', (before, now) => {
-    expect(refusal(before, now)).toThrow(/Give the earlier settings to continue it/);
+    expect(refusal(before, now)).toThrow(/Use the earlier settings to continue it/);
   });
 });

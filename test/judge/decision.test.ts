@@ -147,6 +147,6 @@ describe('the record', () => {
 it('a domain without an agent prompt is refused, and the prompts are part of the identity', async () => {
   const { refusal, identity } = await open();
   expect(refusal?.('web')).toBeUndefined();
-  expect(refusal?.('robot')).toContain('write how it acts there to DIR/agent/robot.txt');
+  expect(refusal?.('robot')).toContain('describe how to act there in DIR/agent/robot.txt');
   expect(identity).toEqual({ prompts: expect.stringMatching(/^[0-9a-f]{12}$/), frame: expect.any(Number) });
 });

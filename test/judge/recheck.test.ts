@@ -36,7 +36,7 @@ it('is refused if the mode rates nothing, before anything is read or asked', asy
   // Nothing else of the work is read.
   const work = { mode, settings: { mode: 'rubric' } } as Judging;
   await expect(recheckOf(work, 5, () => Promise.reject(new Error('opened')))).rejects.toThrow(
-    '--recheck measures the shift of ratings, but --mode rubric makes none',
+    '--recheck measures the shift of ratings, but --mode rubric produces none',
   );
 });
 
@@ -240,7 +240,7 @@ describe('a recheck', () => {
     const args = ['judge', ...where, '--judge-base-url', server.url, '--judge-model', 'j', '--recheck', '12'];
     const { code, stdout } = await awb(args, { stop: stop.signal });
     expect(code).toBe(130);
-    expect(stdout).toContain('the same command continues');
+    expect(stdout).toContain('the same command resumes the run');
     const manifest = (await readdir(folder.dir)).find((name) => /recheck.*manifest/.test(name)) as string;
     expect((await jsonOf(join(folder.dir, manifest))).counts.ok).toBeGreaterThanOrEqual(3);
     expect((await awb(args)).code).toBe(0);

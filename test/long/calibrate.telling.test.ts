@@ -68,8 +68,8 @@ describe('what a calibration says', () => {
     const page = join(dir, 'judge.html');
     const text = await calibrate(dir, ['--html', page]);
     expect(text.code).toBe(0);
-    const line = /^judge: ceiling [\d.]+, noise 0\.0 a row, blind to 0 of 2 corruptions, attack gain 0\.0$/m.exec(
-      text.stdout,
+    const line = /judge: ceiling [\d.]+, noise 0\.0 per row, blind to 0 of 2 corruptions, attack gain 0\.0/.exec(
+      text.stdout.replace(/\n(?=\S)/g, ' '),
     );
     expect(line).not.toBeNull();
     expect(text.stdout).toContain(`\npage: ${pathToFileURL(page).href}\n`);

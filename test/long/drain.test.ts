@@ -24,7 +24,7 @@ test('an interrupted run keeps what was in flight, starts nothing more, and asks
   interrupt = () => child.kill('SIGINT');
   const { code, stderr } = await ended;
   expect([code, server.count]).toEqual([130, 3]);
-  expect(stderr).toContain('s for calls in flight; interrupt again to end at once');
+  expect(stderr).toContain('s for calls in flight; interrupt again to stop immediately');
   const journal = await readFile(join(dir, 'predictions.journal.jsonl'), 'utf8');
   expect(journal.trimEnd().split('\n')).toHaveLength(3);
   expect((await startAwb(args).ended).code).toBe(0);

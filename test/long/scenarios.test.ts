@@ -400,7 +400,7 @@ describe('a run on scenarios that its user interrupts', () => {
     try {
       const { code, stdout } = await awb(['infer', ...where, ...flags], { stop: stop.signal });
       expect(code).toBe(130);
-      expect(stdout).toContain('interrupted: all finished work is saved; the same command continues');
+      expect(stdout).toContain('interrupted: all finished work is saved; the same command resumes the run');
       expect(stdout).not.toContain('Followed');
       expect((await awb(['infer', ...where, ...flags, '--quiet'])).code).toBe(0);
     } finally {

@@ -128,7 +128,7 @@ describe('a run', { timeout: 120_000 }, () => {
     process.kill(server, 'SIGKILL');
     const { code, stderr } = await infer.ended;
     expect(code).toBe(EXIT.unavailable);
-    expect(stderr).toMatch(/the local server ended with SIGKILL .*the same command continues/);
+    expect(stderr).toMatch(/the local server ended with SIGKILL .*run the same command again/);
     expect(stderr).not.toContain('base-url');
   });
 });

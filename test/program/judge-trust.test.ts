@@ -10,7 +10,7 @@ import { around, judgedRun } from '../support/judged-runs.js';
 import type { Row } from '../support/judging.js';
 import { documentsIn } from '../support/static-pages.js';
 
-const LINE = 'judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 corruptions (2 undecided), attack gain +0.4';
+const LINE = 'judge: ceiling 97.1, noise 7.9 per row, blind to 2 of 14 corruptions (2 undecided), attack gain +0.4';
 const UNCALIBRATED = 'judge: uncalibrated';
 /** A line as it appears in a terminal of 80 columns, in Markdown and in HTML. */
 const unwrapped = (text: string) => text.replace(/\s*\n\s*/g, ' ').replaceAll('\\', '');

@@ -51,7 +51,7 @@ describe('the paragraph', () => {
     ['predictions', 'Of 70 predictions, 70 are valid and 0 failed (coverage 100 %).'],
     ['the judge and its snapshot', 'The judge was gpt (model name in replies: gpt-2026-01-02; endpoint: api.example).'],
     ['the pack', 'Rubric pack: name awb-3, fingerprint e03d. Other settings: mode rubric, verdicts strict.'],
-    ['the calibration', 'Judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 corruptions, attack gain +0.4.'],
+    ['the calibration', 'Judge: ceiling 97.1, noise 7.9 per row, blind to 2 of 14 corruptions, attack gain +0.4.'],
     ['the score rule', 'count as rating 1; the official figure, which excludes them, is 55.00.'],
     ['score and interval', 'The score (Overall) is 50.00 over 9 rows of 3 trajectories; 95 % interval: 46.00 to 54.00'],
     ['every version', /agentworldbench 1\.2\.3\..*agentworldbench 1\.2\.4\..*agentworldbench 1\.2\.5\.$/],

@@ -89,7 +89,7 @@ describe('the table of measures', () => {
     expect(table?.legend).toEqual([
       'Measures are not ratings; 0-100 unless stated otherwise. A mean (macro) is over the domains that have the measure.',
     ]);
-    expect(table?.footnotes).toEqual(['bits_a_byte: from 0 on, smaller is better; taken_for_real: 0-100, best at 50.']);
+    expect(table?.footnotes).toEqual(['bits_a_byte: 0 or more, smaller is better; taken_for_real: 0-100, best at 50.']);
     const texts = table?.groups[0]?.[0]?.map((cell) => (typeof cell === 'string' ? cell : cell.text));
     expect(texts).toEqual(['MCP', '9', '50.00', '1.25', '48.00']);
   });

@@ -9,12 +9,14 @@ const UNKNOWN = { ceiling: null, noise: null, corruptions: 0, blind: 0, undecide
 
 test('the line names ceiling, noise, blindness and attack_gain', () => {
   const trust = { ceiling: 97.13, noise: 7.91, corruptions: 14, blind: 2, undecided: 0, attack_gain: 0.42 };
-  expect(trustText(trust)).toBe('judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 corruptions, attack gain +0.4');
+  expect(trustText(trust)).toBe(
+    'judge: ceiling 97.1, noise 7.9 per row, blind to 2 of 14 corruptions, attack gain +0.4',
+  );
 });
 
 test('undecided and unknown values are reported, and a value that rounds to zero has no sign', () => {
   expect(trustText({ ceiling: null, corruptions: 1, blind: 0, undecided: 1, attack_gain: -0.04, noise: 0 })).toBe(
-    'judge: ceiling unknown, noise 0.0 a row, blind to 0 of 1 corruption (1 undecided), attack gain 0.0',
+    'judge: ceiling unknown, noise 0.0 per row, blind to 0 of 1 corruption (1 undecided), attack gain 0.0',
   );
   expect(trustText(UNKNOWN)).toBe('judge: ceiling unknown, noise unknown, no corruption judged, attack gain unknown');
   expect(trustText({ ceiling: 90, noise: 1, corruptions: 3, blind: 0, undecided: 0, attack_gain: -2 })).toContain(

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { trustDocument, trustText, trustTexts } from '../../src/report/trust.js';
 
 const TRUST = { ceiling: 97.1, noise: 7.9, corruptions: 14, blind: 2, undecided: 0, attack_gain: 0.4 };
-const LINE = 'judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 corruptions, attack gain +0.4';
+const LINE = 'judge: ceiling 97.1, noise 7.9 per row, blind to 2 of 14 corruptions, attack gain +0.4';
 
 it('is one line about a calibrated judge, and calls any other uncalibrated', () => {
   expect(trustText(TRUST)).toBe(LINE);

@@ -28,7 +28,7 @@ test.each([
 });
 
 test('two formats at once are refused', () => {
-  expect(() => formatOf({ json: true, format: 'md' }, FORMATS)).toThrow('--json and --format md exclude each other');
+  expect(() => formatOf({ json: true, format: 'md' }, FORMATS)).toThrow('--json and --format md cannot be combined');
 });
 
 test.each([

@@ -119,7 +119,7 @@ describe('a listener that stops the run', () => {
     expect(await output(dir)).toHaveLength(2);
     expect(before.heard.slice(-3)).toEqual([
       'settled row-1 ok 10',
-      'notice stopping: the budget of two rows is spent; calls in flight end first',
+      'notice stopping: the budget of two rows is spent; calls in flight will finish first',
       'ends',
     ]);
     expect(after.heard).toEqual(before.heard);

@@ -21,7 +21,7 @@ test('a run that was stopped early says why and how to continue, as text and as 
   }
   const [text = '', document = ''] = printed;
   expect(text.trim().split('\n').at(-1)).toBe(
-    'stopped: the budget is spent; all finished work is saved; the same command without --fresh continues',
+    'stopped: the budget is spent; all finished work is saved; the same command without --fresh resumes the run',
   );
   expect(JSON.parse(document)).toMatchObject({ state: 'stopped', stop_reason: 'the budget is spent', exit_code: 3 });
 });

@@ -30,7 +30,7 @@ describe('the published model', () => {
     }
   });
 
-  test('has 40 layers, a cache of 20 KiB a token, and a state of 62.8 MiB a slot', () => {
+  test('has 40 layers, a cache of 20 KiB per token, and a state of 62.8 MiB per slot', () => {
     expect(MODEL).toMatchObject({
       layers: 41,
       trainedContext: 262_144,

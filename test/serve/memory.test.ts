@@ -17,8 +17,8 @@ test('the plan names every part and what is free', () => {
   const text = planText(MODEL, settings, gpu(40));
   expect(text.split('\n').map((line) => line.replace(/ +/g, ' '))).toEqual([
     expect.stringMatching(/^weights GPU [\d.]+ GiB host [\d.]+ MiB 41 of 41 layers on the GPU$/),
-    'cache GPU 5.0 GiB host - 2 slots of 131,072 tokens, f16, 20.0 KiB a token',
-    'recurrent state GPU 125.6 MiB host - 62.8 MiB a slot',
+    'cache GPU 5.0 GiB host - 2 slots of 131,072 tokens, f16, 20.0 KiB per token',
+    'recurrent state GPU 125.6 MiB host - 62.8 MiB per slot',
     expect.stringMatching(/^compute GPU [\d.]+ MiB host - batches of 512, estimated$/),
     'checkpoints GPU - host 1.0 GiB of the recurrent state, at most',
     expect.stringMatching(/^total GPU [\d.]+ GiB host [\d.]+ GiB$/),

@@ -31,13 +31,13 @@ export const WATCH_OPTIONS = {
   ...under('Output', {
     'output-dir': option.text('DIR', 'folder for watch.jsonl and one folder per checkpoint', { default: './watch' }),
     db: option.text('FILE', 'SQLite file for the scores', { default: 'awb.sqlite' }),
-    'on-result': option.list('COMMAND', 'run for each result, with its JSON on standard input', { whole: true }),
+    'on-result': option.list('COMMAND', 'run for each result (JSON on standard input)', { whole: true }),
   }),
   ...under('Watching', {
     'pass-env': option.list('NAME', 'secret environment variables to pass to the server and --on-result'),
-    once: option.flag('evaluate only what is there now, then exit with the resulting code'),
+    once: option.flag('evaluate what is there now, then exit'),
     every: option.duration('time between scans of DIR', { min: 0.01, default: 60 }),
-    tries: option.integer('maximum rounds for a checkpoint that cannot be evaluated', { min: 1, default: 3 }),
+    tries: option.integer('rounds per checkpoint before giving up', { min: 1, default: 3 }),
   }),
 } as const satisfies OptionTable;
 

@@ -210,7 +210,7 @@ describe('a folder that is not empty', () => {
   test('with a folder in the place of a file is refused', async () => {
     const [hub, folder] = [await hubOf(), await temporaryFolder()];
     await mkdir(join(folder, 'mcp_test.jsonl'));
-    expect((await failure(fetchFrom(hub, folder))).message).toMatch(/mcp_test\.jsonl is not a file/);
+    expect((await failure(fetchFrom(hub, folder))).message).toMatch(/mcp_test\.jsonl is not a readable file/);
   });
 });
 

@@ -68,7 +68,7 @@ describe('the official rubrics', () => {
   });
 
   test.each<[string, () => Response, number, RegExp]>([
-    ['another content', () => new Response('X = 3'), EXIT.badData, /has a different prompts\/web\/a\.txt from/],
+    ['another content', () => new Response('X = 3'), EXIT.badData, /serves a prompts\/web\/a\.txt that differs from/],
     ['a refusal', () => new Response('', { status: 404 }), EXIT.unavailable, /\(status 404\)/],
   ])(
     'are refused with the next step where a mirror gives %s, and nothing of it is kept',
@@ -76,7 +76,7 @@ describe('the official rubrics', () => {
       const error = await fetched(answer).catch((caught: unknown) => caught);
       expect(error).toMatchObject({ exitCode: code, message: expect.stringMatching(words) });
       expect(error).toMatchObject({
-        message: expect.stringMatching(/AWB_GITHUB_RAW, or check out .* at cd0aa83 .* --rubrics$/),
+        message: expect.stringMatching(/AWB_GITHUB_RAW to a mirror of \S+, or check out .* at cd0aa83 .* --rubrics$/),
       });
       await expect(readFile(join(cache, 'agentworldbench'))).rejects.toThrow();
       await fetched();

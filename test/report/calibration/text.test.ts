@@ -28,7 +28,7 @@ describe('a calibration as text', () => {
   test('says first whether the judge is usable, then how far it can be trusted, who judged under which settings, and how much', () => {
     const text = textOf();
     expect(text).toMatch(
-      /^A good judge: all is proven\.\n\njudge: ceiling 97\.1, noise 7\.9 a row, blind to 2 of 14 corruptions \(2 undecided\),\nattack gain/,
+      /^A good judge: all is proven\.\n\njudge: ceiling 97\.1, noise 7\.9 per row, blind to 2 of 14 corruptions \(2\nundecided\), attack gain/,
     );
     expect(text).toContain('\ngpt-5.2, rubrics awb-3, strict verdicts, temperature 0.6,');
     expect(text).toContain('2984 judgements of 160 rows in 56 trajectories; 16 without a rating (unreadable');

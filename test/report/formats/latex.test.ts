@@ -107,7 +107,7 @@ describe('the caption', () => {
         'Scores count failures of the model (empty, refused, confusing) as rating 1, so failing never pays. ' +
         'Below the figures, where known: 95 \\% intervals (Student t, CR2 standard errors clustered by trajectory, scores on the logit scale). ' +
         'Rows per run: 63, 56; coverage: 100 \\%, 98 \\%; judge snapshot: gpt-2026-01-02; ' +
-        'judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 corruptions, attack gain +0.4.',
+        'judge: ceiling 97.1, noise 7.9 per row, blind to 2 of 14 corruptions, attack gain +0.4.',
     );
   });
 

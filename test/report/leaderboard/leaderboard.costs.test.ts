@@ -31,7 +31,7 @@ describe('the costs of runs', () => {
   it('are shown on request', () => {
     expect(headings(blocksOf(runs)[0])).not.toContain('Cost');
     const [block] = blocksOf(runs, { columns });
-    expect(block?.columns.map(({ heading }) => heading)).toEqual(['Run', 'Cost', 'Judge cost', 'Tokens a row']);
+    expect(block?.columns.map(({ heading }) => heading)).toEqual(['Run', 'Cost', 'Judge cost', 'Tokens per row']);
     expect(cellsOf(block, 'dear')).toEqual(['dear', '$12.35', '$80.10', '12,346']);
     expect(cellsOf(block, 'partly')).toEqual(['partly', '≥ $3.10', '≥ $80.10', '12,346']);
     expect(cellsOf(block, 'unknown')).toEqual(['unknown', '-', '≥ $80.10', '12,346']);

@@ -23,7 +23,7 @@ describe('a block of a measure', () => {
     expect(block?.rows.map((row) => row.marked.has('overall'))).toEqual([true, false, false]);
     expect(asked).toContain(`${order[0]}:${order[1]}`);
     const says = {
-      bits_a_byte: 'measure, from 0 on, smaller is better',
+      bits_a_byte: 'measure, 0 or more, smaller is better',
       taken_for_real: 'measure, 0-100, best at 50',
       chrf: 'text measure of prediction against ground truth, 0-100',
     };

@@ -30,7 +30,7 @@ describe('a run over fewer rows than others', () => {
       ['better', true],
       ['third', true],
     ]);
-    expect(block?.notes.join(' ')).toContain('behind another run on their common rows, so not marked: lucky.');
+    expect(block?.notes.join(' ')).toContain('behind another run on common rows, so not marked: lucky.');
   });
 
   it('is reported as behind only in the columns in which it is', () => {

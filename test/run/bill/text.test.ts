@@ -63,7 +63,7 @@ describe('the text', () => {
 
   test('gives the source of each figure', () => {
     const text = flowing(billOf());
-    expect(text).toContain('290,000,000 characters, 3.61 a token, as earlier runs measured.');
+    expect(text).toContain('290,000,000 characters, 3.61 per token, as earlier runs measured.');
     expect(text).toContain('thinking included: the mean of 41 rows of earlier runs');
     expect(text).toContain('$1.75 in, $0.175 cached, $14 out; genai-prices 0.1.8 of 2026-09-23, openai/gpt-5.2.');
     expect(text).toContain('Cached: 50 % of that');
@@ -78,7 +78,7 @@ describe('the text', () => {
     const known = { total: unpriced, domains: [{ domain: 'mcp', ...unpriced }], output_by: { by: 'truth' } as const };
     const text = flowing(billOf({ ...known, price: null, time: null, measured_cache: null, tokens_by: GUESS }));
     expect(text).toMatch(/ MCP 2,170 2,170 73M 36\.5M 9\.88M unknown /);
-    expect(text).toContain('4 a token, a guess; --tokenizer FILE counts them.');
+    expect(text).toContain('4 per token, a guess; --tokenizer FILE counts them.');
     expect(text).not.toContain('arlier run');
     expect(text).toContain('Price: unknown; give it with --prices FILE.');
     expect(text).toContain('Time: unknown; --rate N');

@@ -36,7 +36,7 @@ describe('an episode over HTTP', () => {
     await post(environment, '/step', { action: { action: 'ls' } });
     const late = await json(post(environment, '/step', { action: { action: 'pwd' } }));
     expect(late.status).toBe(409);
-    expect(late.body).toMatchObject({ code: 'EPISODE_DONE', detail: expect.stringContaining('reset begins another') });
+    expect(late.body).toMatchObject({ code: 'EPISODE_DONE', detail: expect.stringContaining('reset starts another') });
     const state = await json(fetch(`${environment.url}/state`));
     expect(state.body).toEqual({
       episode_id: 'default',

@@ -112,9 +112,9 @@ describe('a start', () => {
 
   test.each([
     ['no place at all', {}, /name the domain/],
-    ['a prompt alone', { prompt: 'p' }, /also beside a prompt/],
+    ['a prompt alone', { prompt: 'p' }, /even with a prompt/],
     ['two places', { domain: 'web', row: 'x' }, /one place/],
-    ['a task at a row', { row: 'x', task: 't' }, /task of its own/],
+    ['a task at a row', { row: 'x', task: 't' }, /its own task/],
     ['an unknown domain', { domain: 'terminl' }, /did you mean "terminal"/],
     ['a row that is not there', { row: 'nowhere' }, /no row "nowhere"/],
   ])('with %s is refused', async (_, given, message) => {

@@ -35,7 +35,7 @@ describe('at the cap', () => {
   });
 });
 
-describe('idleness', () => {
+describe('idle', () => {
   test('ends a session, and its client is told', async () => {
     const environment = await startTestEnvironment(scriptedSimulator(), { idleMs: 30 });
     const agent = await SocketAgent.connect(environment);
@@ -45,7 +45,7 @@ describe('idleness', () => {
     await closed;
     await vi.waitFor(() => expect(environment.sessions.opened.size).toBe(0), { timeout: 30_000 });
     const late = await json(post(environment, '/step', { action: { action: 'ls' } }));
-    expect(late).toMatchObject({ status: 404, body: { detail: expect.stringContaining('idleness') } });
+    expect(late).toMatchObject({ status: 404, body: { detail: expect.stringContaining('idle') } });
   });
 
   test('does not include a long step', async () => {

@@ -259,7 +259,7 @@ describe('a fault is named by file and line, with its remedy', () => {
     await expect(load({ 'a.yaml': circular })).rejects.toThrow(/not YAML: an alias refers to a node that contains it/);
     await expect(load({ 'a.yaml': 'scenarios: [' })).rejects.toThrow(/suite\/a\.yaml:1: not YAML/);
     await expect(load({ 'a.yaml': `${SCENARIO}domains: [web]\n` })).rejects.toThrow(
-      /a\.yaml:9: this key is there twice/,
+      /a\.yaml:9: this key appears twice/,
     );
   });
 

@@ -81,7 +81,7 @@ describe.skipIf(noBrowser)('the list of runs', () => {
     expect(await page.getByText('2 runs chosen').count()).toBe(1);
     await page.getByLabel('Name, model or judge').fill('');
     await page.getByLabel('Choose step-2').check();
-    expect(await page.innerText('form')).toContain('not judged alike');
+    expect(await page.innerText('form')).toContain('not judged in the same way');
   });
 
   test('says what to do if there is no run yet', async () => {
