@@ -219,7 +219,7 @@ export class Sessions {
     const { most } = this.grounds;
     if (this.opened.size >= most) {
       const over = [...this.opened].find((session) => session.mayLeave && session.isDone && !session.isBusy);
-      const message = `all ${most} sessions of this server are in use; try again later, or start it with more --sessions`;
+      const message = `all sessions of this server (${most}) are in use; try again later, or start it with more --sessions`;
       if (over === undefined) throw passing(message, 'CAPACITY_REACHED');
       this.dismiss(over);
     }
