@@ -118,7 +118,7 @@ describe('a reply', () => {
     ['terminal', fenced('[]'), 'the action is not a JSON array of objects with "keystrokes"'],
     ['terminal', fenced('ls -la'), 'the action is not JSON'],
     ['terminal', fenced('[{"keys":"ls"}]'), 'the action is not a JSON array of objects with "keystrokes"'],
-    ['android', fenced('{"index":3}'), 'the action is in no known phone notation'],
+    ['android', fenced('{"index":3}'), 'the action is not in a phone notation'],
     ['android', 'I would touch the button.', 'no fence with an action in the reply'],
     ['web', fenced('click the button'), 'the action is not a call'],
     ['web', fenced("click(bid_of('Apply'))"), 'the action is not a call'],
