@@ -177,7 +177,7 @@ describe('an endpoint that never answers well', () => {
     [
       'HTML with status 200',
       { status: 200, body: '<html><title>Welcome</title></html>' },
-      /web page.*base URL lack \/v1/,
+      /web page.*is \/v1 missing from the base URL/,
     ],
     ['HTTP 500 without end', { status: 500, body: { error: { message: 'CUDA error' } } }, /HTTP 500: CUDA error/],
   ])('is given up after twenty rows: %s; --keep-going asks on', async (_what, answer, reason) => {

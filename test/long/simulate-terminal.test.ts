@@ -108,7 +108,7 @@ describe.skipIf(noTerminal !== undefined)(
       await see('^C');
       await see('terminal 1> ');
       type(CTRL_C);
-      await see('repeat to end anyway');
+      await see('repeat to quit anyway');
       type(CTRL_C);
       expect(await ended).toBe(0);
       expect(server.count).toBe(0);

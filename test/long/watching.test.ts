@@ -38,7 +38,7 @@ test('a server that crashes in the middle costs no finished row: the next round 
   const run = await setUp(complete('step-1', { crashAfter: 6 }));
   const first = await run.once();
   expect(first.code).toBe(EXIT.unavailable);
-  expect(first.stderr).toMatch(/the server ended by itself \(exit code 1\); it last said: .*CUDA error/);
+  expect(first.stderr).toMatch(/the server exited unexpectedly \(exit code 1\); it last said: .*CUDA error/);
   expect((await run.once()).code).toBe(EXIT.done);
   const asked = await run.asked();
   expect([asked.length, new Set(asked).size]).toEqual([ROWS, ROWS]);
@@ -143,7 +143,7 @@ test('a result that cannot be reported, a busy port and a missing command are lo
   const { child, ended } = run.start();
   await run.until(async () => (await readdir(run.dir)).includes('served.step-1.hung'));
   const other = await run.once();
-  expect([other.code, /another awb watch is working in/.test(other.stderr)]).toEqual([EXIT.cannotCreate, true]);
+  expect([other.code, /another awb watch uses/.test(other.stderr)]).toEqual([EXIT.cannotCreate, true]);
   child.kill('SIGTERM');
   expect((await ended).code).toBe(EXIT.terminated);
   await rm(join(run.dir, 'checkpoints'), { recursive: true });

@@ -45,8 +45,8 @@ describe.skipIf(noBrowser)('the page of a calibration', () => {
     expect(text).toMatch(/Calibration of a judge A good judge: all is proven\. Ceiling/);
     expect(text).toContain('Ceiling 97.1 95 %: 95.9 to 98.3 neutral rewrites');
     expect(text).toContain('Floor 16.3 95 %: 13.8 to 18.8');
-    expect(text).toContain('False penalty +1.1 95 %: +0.2 to +2.0 as good as none');
-    expect(text).toContain('Noise per row 7.9 95 %: 7.2 to 8.7 2,170 rows detect 0.7 points');
+    expect(text).toContain('False penalty +1.1 95 %: +0.2 to +2.0 negligible');
+    expect(text).toContain('Noise per row 7.9 95 %: 7.2 to 8.7 detectable over 2,170 rows: 0.7 points');
     expect(text).toContain('Blind to 2 of 14 corruptions, 2 undecided');
     expect(text).toContain('Attack gain +0.4 95 %: −0.5 to +1.3 closed-frame, the strongest attack');
     expect(text).toContain('Judgements 2,984 160 rows, 56 trajectories 16 failed');
