@@ -78,7 +78,7 @@ const OTHERS = {
   'awb.likelihood/1': STAGE,
   'awb.calibrate-run/1': STAGE,
   'awb.scenarios-run/1': STAGE,
-  'awb.bill/1': {
+  'awb.cost-estimate/1': {
     ...{ kind: text, model: text, hosts: texts },
     rows: object(keyed(COUNT, 'chosen', 'done', 'without_call', 'absent', 'to_ask')),
     ...{ domains: z.array(object({ domain: text, ...charges })), total: object(charges) },
@@ -190,7 +190,7 @@ const OTHERS = {
     ...{ tokens: players(usage), calls: players(COUNT), served_models: players(texts) },
     ...{ spent, notices: texts, seconds: number },
   },
-  'awb.simulate.bill/1': {
+  'awb.simulate.cost-estimate/1': {
     ...{ episodes: COUNT, steps: COUNT },
     at_most: object({
       ...players(object(keyed(number, 'calls', 'promptTokens', 'completionTokens'))).shape,

@@ -101,7 +101,7 @@ export async function chargedBill<J extends StageJob>(stage: Stage<J>) {
   const cache = measuredCache(total, measured);
   const ratio = measured.charactersPerToken();
   const document = {
-    schema: 'awb.bill/1',
+    schema: 'awb.cost-estimate/1',
     kind: run.kind,
     model: target.model,
     hosts: stage.manifest.endpoints,

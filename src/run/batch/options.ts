@@ -51,7 +51,7 @@ export function requireBatchFlags(
   }
   const hasBudget = budgetUsd !== undefined || budgetTokens !== undefined;
   if (batchDir !== undefined && !finishOnline && hasBudget) {
-    throw new UserError('a budget cannot stop a batch half-way, so --batch-dir allows none; --dry-run shows the bill');
+    throw new UserError('a budget cannot stop a batch half-way, so --batch-dir allows none; --dry-run shows the cost');
   }
   if (local === undefined || batchDir === undefined) return;
   throw new UserError(

@@ -112,7 +112,7 @@ export async function printEpisodeBill(
   const usd = ofAgent === undefined || ofWorld === undefined ? undefined : ofAgent + ofWorld;
   if (settings.json) {
     const at_most = { ...bounds, usd: usd ?? null };
-    const document = { schema: 'awb.simulate.bill/1', episodes: episodes.length, steps, at_most };
+    const document = { schema: 'awb.simulate.cost-estimate/1', episodes: episodes.length, steps, at_most };
     io.stdout.write(`${JSON.stringify(document)}\n`);
     return;
   }

@@ -15,7 +15,7 @@ const charges: Charges = {
 };
 
 const DOCUMENT: BillDocument = {
-  ...{ schema: 'awb.bill/1', kind: 'infer', model: 'gpt-5.2', hosts: ['api.openai.com'], max_tokens: 32_768 },
+  ...{ schema: 'awb.cost-estimate/1', kind: 'infer', model: 'gpt-5.2', hosts: ['api.openai.com'], max_tokens: 32_768 },
   rows: { chosen: 2_200, done: 30, without_call: 0, absent: 1, to_ask: 2_170 },
   domains: [
     { domain: 'mcp', ...charges },
