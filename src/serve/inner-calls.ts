@@ -198,7 +198,7 @@ export async function importRuntime(): Promise<{ runtime: Runtime; jinja: Jinja 
     return { runtime, jinja };
   } catch (error) {
     if (codeOf(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw unavailable(`serving a model needs node-llama-cpp, which is not installed; \`${INSTALLATION}\` adds it`);
+    throw unavailable(`serving needs node-llama-cpp; if npm installed awb, \`${INSTALLATION}\` adds it`);
   }
 }
 
