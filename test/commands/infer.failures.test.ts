@@ -848,7 +848,7 @@ describe('a key in the extra body', () => {
       const { stderr } = await run.infer(
         ...(key === undefined ? [] : ['--extra-body', JSON.stringify({ api_key: key })]),
       );
-      expect(stderr).not.toContain('other settings');
+      expect(stderr).not.toContain('different settings');
     }
     expect((await run.manifest()).counts.ok).toBe(6);
   });

@@ -7,7 +7,7 @@ import { judged, KNOWN } from '../support/known-ratings.js';
 
 const UNKNOWN = { ceiling: null, noise: null, corruptions: 0, blind: 0, undecided: 0, attack_gain: null };
 
-test('the line names ceiling, noise, blindness and attack_gain', () => {
+test('the line names ceiling, noise, blindness and attack gain', () => {
   const trust = { ceiling: 97.13, noise: 7.91, corruptions: 14, blind: 2, undecided: 0, attack_gain: 0.42 };
   expect(trustText(trust)).toBe(
     'judge: ceiling 97.1, noise 7.9 per row, blind to 2 of 14 corruptions, attack gain +0.4',

@@ -23,8 +23,8 @@ export const SINGLES = {
   'extra-prose': single('explanations around the observation', explained),
 } satisfies Record<string, Variant>;
 
-function single(help: string, corruption: (text: string, subject: Subject) => string | undefined) {
-  const make = (subject: Subject) => changed(subject.sample, (text) => corruption(text, subject));
+function single(help: string, corrupt: (text: string, subject: Subject) => string | undefined) {
+  const make = (subject: Subject) => changed(subject.sample, (text) => corrupt(text, subject));
   return { family: 'single', help, make } as const;
 }
 

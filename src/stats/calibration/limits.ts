@@ -93,7 +93,7 @@ const LIMITS: readonly Limit[] = [
         attack_gain && {
           value: attack_gain.value,
           low: lows.length === 0 ? null : Math.max(...lows),
-          // A attack without an interval could have any gain.
+          // An attack without an interval could have any gain.
           high: highs.length < gains.length ? null : Math.max(...highs),
         }
       );

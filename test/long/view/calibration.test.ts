@@ -40,7 +40,7 @@ describe.skipIf(noBrowser)('the page of a calibration', () => {
   const rowOf = (page: Page, name: string) =>
     page.getByLabel('Corruption', { exact: true }).locator('tr', { hasText: name }).first();
 
-  test('leads with the verdict, ceiling, floor, false penalty, noise, blindness and attack_gain, each with its interval', async () => {
+  test('leads with the verdict, ceiling, floor, false penalty, noise, blindness and attack gain, each with its interval', async () => {
     const { text, page, requests, complaints } = plain;
     expect(text).toMatch(/Calibration of a judge A good judge: all is proven\. Ceiling/);
     expect(text).toContain('Ceiling 97.1 95 %: 95.9 to 98.3 neutral rewrites');
